@@ -1,0 +1,83 @@
+"""One place for what bad input is told: the error class, the warning class and the checks every module shares."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+SHOWN = 5  # labels named in a message before "and n more"
+
+
+class InputError(ValueError):
+    """Bad input: names the argument, the rule, what was found and how to fix it."""
+
+
+class CvstatsWarning(UserWarning):
+    """The result is valid but degenerate or approximate in a way the reader must know."""
+
+
+def warn(message: str) -> None:
+    """Issue one warning that points at the caller's code rather than at cvstats."""
+    warnings.warn(message, CvstatsWarning, stacklevel=_user_level())
+
+
+def _user_level() -> int:
+    import sys
+
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("cvstats."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def plain(value: Any) -> Any:
+    """Return a label as a plain Python object, so that messages never show ``np.str_('a')``."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def show(labels: Iterable[Any]) -> str:
+    """List labels for a message, at most `SHOWN` of them.
+
+    >>> show(["a", "b"])
+    "'a', 'b'"
+    """
+    items = [repr(plain(label)) for label in labels]
+    text = ", ".join(items[:SHOWN])
+    return text + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
+
+
+def nearest(name: object, options: Iterable[Hashable]) -> str:
+    """Return `` (did you mean 'x'?)`` when an option is close, else an empty string."""
+    close = difflib.get_close_matches(str(name), [str(option) for option in options], n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_option(value: object, options: Sequence[str], argument: str) -> None:
+    """Raise unless `value` is one of `options`."""
+    if not isinstance(value, str) or value not in options:
+        raise InputError(f"`{argument}` must be one of {show(options)}; got {value!r}{nearest(value, options)}.")
+
+
+def check_dim(dims: Iterable[Hashable], dim: object, argument: str = "dim") -> None:
+    """Raise unless `dim` is among `dims`; suggests the nearest."""
+    known = list(dims)
+    if dim not in known:
+        raise InputError(f"`{argument}`={dim!r} is not a dimension; found {show(known)}{nearest(dim, known)}.")
+
+
+def check_level(level: object, argument: str = "level") -> float:
+    """Return `level` as a float strictly between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, (int, float, np.floating, np.integer)) or not 0 < level < 1:
+        raise InputError(f"`{argument}` must be a number strictly between 0 and 1 (such as 0.95); got {level!r}.")
+    return float(level)
+
+
+def check_count(value: object, argument: str, *, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InputError(f"`{argument}` must be a whole number of at least {minimum}; got {value!r}.")
+    return int(value)

@@ -1,0 +1,89 @@
+"""How every result is labelled: qualifiers as scalar coordinates, provenance as string attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+NO_INTERVAL = "none"
+
+
+def result(
+    variables: Mapping[str, Any],
+    *,
+    method: str,
+    metric: str = "none",
+    conf_level: float = np.nan,
+    interval: str = NO_INTERVAL,
+    call: str = "",
+    cube: xr.DataArray | None = None,
+) -> xr.Dataset:
+    """Return `variables` as a Dataset that says which method, metric and interval made it.
+
+    The four qualifiers are scalar coordinates on every result, because ``xr.concat`` would otherwise let one
+    result inherit another's. Provenance goes to attributes, as strings.
+    """
+    import cvstats
+
+    dataset = xr.Dataset(dict(variables))
+    dataset = dataset.assign_coords(method=method, metric=metric, conf_level=float(conf_level), interval=interval)
+    dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}
+    if cube is not None:
+        dataset.attrs["cube_hash"] = cube_hash(cube)
+    return dataset
+
+
+def call_text(function: str, **arguments: object) -> str:
+    """Return the call as text for provenance, big arguments named rather than printed.
+
+    >>> call_text("bbc", metric="auc", times=1000, draws=None)
+    "bbc(metric='auc', times=1000)"
+    """
+    shown = []
+    for name, value in arguments.items():
+        if value is None:
+            continue
+        if isinstance(value, (str, int, float, bool, np.integer, np.floating, tuple)):
+            text = repr(value.item() if isinstance(value, np.generic) else value)
+        else:
+            text = f"<{getattr(value, '__name__', type(value).__name__)}>"
+        shown.append(f"{name}={text}")
+    return f"{function}({', '.join(shown)})"
+
+
+def cube_hash(cube: xr.DataArray) -> str:
+    """Return a short content hash of a cube: predictions, labels and folds.
+
+    A dask-backed cube is hashed by dask's own deterministic key of the graph, so that nothing is loaded.
+    """
+    import hashlib
+
+    digest = hashlib.blake2b(digest_size=8)
+    data = cube.variable._data
+    if hasattr(data, "__dask_graph__"):
+        digest.update(str(data.name).encode())
+    else:
+        digest.update(_folded(cube.values))
+    digest.update(repr([(str(dim), int(size)) for dim, size in cube.sizes.items()]).encode())
+    for name in sorted(str(name) for name in cube.coords):
+        values = cube.coords[name].values
+        digest.update(name.encode())
+        digest.update("\x1f".join(map(str, np.ravel(values))).encode() if values.dtype.kind in "OUS" else values.tobytes())
+    return digest.hexdigest()
+
+
+def _folded(values: np.ndarray, lanes: int = 8192) -> np.ndarray:
+    """Fold an array into `lanes` words at memory speed (Horner's rule lane by lane, modulo 2**64)."""
+    raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    width = 8 * lanes
+    whole = raw.size // width
+    words = np.zeros(lanes, np.uint64)
+    for row in raw[: whole * width].reshape(whole, width):
+        words *= np.uint64(0x9E3779B97F4A7C15)
+        words += row.view(np.uint64)
+    rest = np.zeros(width, np.uint8)
+    rest[: raw.size - whole * width] = raw[whole * width :]
+    return words * np.uint64(0x9E3779B97F4A7C15) + rest.view(np.uint64)
