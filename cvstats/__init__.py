@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # Public names by the module that holds them, in the order data flows.
 _MODULES: dict[str, tuple[str, ...]] = {
     "_check": ("CvstatsWarning", "InputError"),
+    "cube": ("as_cube", "check_cube"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -21,6 +22,8 @@ __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 if TYPE_CHECKING:
     from ._check import CvstatsWarning as CvstatsWarning
     from ._check import InputError as InputError
+    from .cube import as_cube as as_cube
+    from .cube import check_cube as check_cube
 
 
 def __getattr__(name: str) -> Any:
