@@ -1,0 +1,298 @@
+"""Fold designs as labelled arrays: what a user needs to train elsewhere and to hand back with the predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ._check import InputError, check_count, show, warn
+from ._fold_checks import (
+    align_groups,
+    check_fold,
+    class_codes,
+    first_seen,
+    label_of,
+    labelled,
+    lowered,
+    missing_classes,
+    per_sample,
+)
+from ._fold_kernels import bins, check_rng, deal, deal_groups, deal_sorted
+
+OUTSIDE = -1  # in an inner design: the sample belongs to the outer fold itself, so it is in no inner fold
+
+
+def kfold(
+    labels: ArrayLike | xr.DataArray,
+    k: int | str,
+    *,
+    repeats: int = 1,
+    stratified: bool = True,
+    groups: ArrayLike | xr.DataArray | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> xr.DataArray:
+    """Deal the samples into `k` folds, at random and balanced.
+
+    Parameters
+    ----------
+    labels
+        One label per sample. Strings, integers and booleans are classes. Floats are classes when there are two
+        distinct values, or when all are whole numbers that occur at least `k` times each; otherwise they are numbers.
+        A DataArray (dim ``sample``) or a pandas Series keeps its sample ids.
+    k
+        The number of folds, or ``"loo"`` (the same as the number of samples) for leave-one-out; with `groups`,
+        ``"loo"`` leaves out one group at a time.
+    repeats
+        The number of random partitions.
+    stratified
+        Spread every class evenly: fold sizes differ by at most one, overall and within each class. For numbers,
+        every run of `k` neighbours in sorted order puts one sample into each fold.
+    groups
+        Cluster ids (one per sample) that are never split. Balance is then as good as a greedy deal followed by
+        moves and swaps of whole groups can make it.
+    rng
+        Seed or generator; the same seed gives the same folds.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``fold(sample, repeat)``, integers from 0, with the coordinates ``label`` and, if given, ``group``.
+
+    Notes
+    -----
+    When a class has fewer samples (or lies in fewer groups) than `k`, `k` is lowered to that count with one warning,
+    so that every fold can hold every class [1]_. Leave-one-out is exempt: it cannot be stratified.
+
+    References
+    ----------
+    .. [1] Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based
+       protocols with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023.
+       doi:10.1142/S0218213015400230
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> fold = cs.kfold(["sick"] * 4 + ["well"] * 6, 2, rng=1)
+    >>> fold.dims, fold.isel(repeat=0).groupby("label").sum().values.tolist()
+    (('sample', 'repeat'), [2, 3])
+    """
+    label = per_sample(labels, "labels")
+    group = None if groups is None else align_groups(groups, label)
+    repeats = check_count(repeats, "repeats")
+    generator = check_rng(rng)
+    fold, notes = _partition(label.values, None if group is None else group.values, k, repeats, stratified, generator)
+    if notes:
+        warn(f"kfold: {notes}")
+    return labelled(fold.T, label, group)
+
+
+def _partition(
+    values: np.ndarray,
+    groups: np.ndarray | None,
+    k: int | str,
+    repeats: int,
+    stratified: bool,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, str]:
+    """Return fold ids (repeat, sample) and what to warn of."""
+    units = np.arange(values.size) if groups is None else first_seen(groups)
+    n_units = int(units.max()) + 1
+    if k == "loo" or (groups is None and k == n_units):
+        if repeats > 1:
+            raise InputError(f"`repeats` must be 1 for leave-one-out, which has only one partition; got {repeats}.")
+        return units[None], ""
+    if isinstance(k, str):
+        raise InputError(f"`k` must be a number of folds or 'loo'; got {k!r}.")
+    k, notes = check_count(k, "k", minimum=2), ""
+    classes = class_codes(values, k) if stratified else np.zeros(values.size, np.intp)
+    if stratified and classes is not None:
+        k, notes = lowered(k, classes, units, values)
+    elif k > n_units:
+        what = "samples" if groups is None else "groups"
+        raise InputError(f"`k`={k} folds cannot be made from {n_units} {what}; use at most {n_units}.")
+    if groups is None:
+        return deal_sorted(values, k, repeats, rng) if classes is None else deal(classes, k, repeats, rng), notes
+    fold = deal_groups(units, bins(values) if classes is None else classes, k, repeats, rng)
+    if classes is not None and stratified:
+        notes = f"{notes} {missing_classes(fold, classes, values, k)}".strip()
+    return fold, notes
+
+
+def separate_folds(
+    labels: ArrayLike | xr.DataArray,
+    k0: int | str,
+    k1: int | str,
+    *,
+    repeats: int = 1,
+    rng: int | np.random.Generator | None = None,
+) -> xr.DataArray:
+    """Deal each of two classes into folds of its own, for data whose classes were sampled separately.
+
+    A class-0 sample is numbered by its fold ``U_i`` among `k0`, a class-1 sample by its fold ``V_j`` among `k1`;
+    class 0 is the first in sorted order. One model is trained per pair ``(i, j)``, without ``U_i`` and ``V_j``: see
+    `pairs`. Sizes differ by at most one within a class. ``"loo"`` leaves out one sample of that class at a time.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``fold(sample, repeat)``, integers from 0 within each class, with the coordinate ``label``.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias and how to
+    correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> fold = cs.separate_folds([0, 0, 0, 0, 1, 1, 1], 2, 3, rng=1)
+    >>> fold.groupby("label").max().values.ravel().tolist()
+    [1, 2]
+    """
+    label = per_sample(labels, "labels")
+    repeats = check_count(repeats, "repeats")
+    generator = check_rng(rng)
+    names, codes = np.unique(label.values, return_inverse=True)
+    if names.size != 2:
+        raise InputError(
+            f"`labels` must hold exactly two classes for separate folds; found {names.size}: {show(names)}."
+        )
+    fold = np.empty((repeats, label.size), np.intp)
+    for code, (argument, asked) in enumerate([("k0", k0), ("k1", k1)]):
+        member = codes == code
+        size = int(member.sum())
+        count = size if asked == "loo" else check_count(asked, argument, minimum=2)
+        if count > size or count < 2:
+            raise InputError(
+                f"`{argument}`={asked!r}: class {show(names[[code]])} has {size} samples, so it can be dealt into 2 to "
+                f"{size} folds; lower `{argument}` or collect more."
+            )
+        fold[:, member] = deal(np.zeros(size, np.intp), count, repeats, generator)
+    return labelled(fold.T, label, None)
+
+
+def pairs(fold: xr.DataArray) -> xr.Dataset:
+    """List the k0 x k1 training and test sets of separate-sampling cross-validation.
+
+    Parameters
+    ----------
+    fold
+        What `separate_folds` returned: ``fold(sample[, repeat])`` with the coordinate ``label`` of two classes.
+
+    Returns
+    -------
+    xarray.Dataset
+        The masks ``train(pair, sample[, repeat])`` (everything but ``U_i`` and ``V_j``) and ``test`` (both), and
+        ``partner``: at which place of the cube's ``partner`` dim to put the prediction of a test sample (-1 for
+        training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> design = cs.pairs(cs.separate_folds([0, 0, 0, 0, 1, 1, 1], 2, 3, rng=1))
+    >>> design.sizes["pair"], design.train.isel(pair=0).sum().item()
+    (6, 4)
+    """
+    fold = check_fold(fold)
+    label = label_of(fold, "pairs")
+    names = np.unique(label.values)
+    if names.size != 2:
+        raise InputError(f"`fold.label` must hold exactly two classes; found {names.size}: {show(names)}.")
+    first = label == names[0]
+    ids0, ids1 = (np.unique(fold.where(side, drop=True).values.astype(np.intp)) for side in (first, ~first))
+    fold0, fold1 = (part.ravel() for part in np.meshgrid(ids0, ids1, indexing="ij"))
+    i, j = xr.DataArray(fold0, dims="pair"), xr.DataArray(fold1, dims="pair")
+    test = (fold == i.where(first, j)).transpose("pair", *fold.dims)
+    partner = j.where(first, i).where(test, OUTSIDE).transpose("pair", *fold.dims)
+    design = xr.Dataset({"train": ~test, "test": test, "partner": partner})
+    return design.assign_coords(fold0=("pair", fold0), fold1=("pair", fold1))
+
+
+def nested_folds(
+    fold: xr.DataArray,
+    k: int | None = None,
+    *,
+    stratified: bool = True,
+    rng: int | np.random.Generator | None = None,
+) -> xr.DataArray:
+    """Split the training set of every outer fold into inner folds, for nested cross-validation.
+
+    Parameters
+    ----------
+    fold
+        The outer design ``fold(sample[, repeat])``.
+    k
+        The number of inner folds, dealt afresh inside each training set (stratified by the coordinate ``label``,
+        groups of the coordinate ``group`` kept whole). Default: the remaining outer folds serve as inner folds, so
+        that one model is trained for every pair of folds and nothing is random.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``fold(sample, outer_fold[, repeat])``, integers from 0; **-1 marks the samples of the outer fold itself**.
+        It is the ``fold`` coordinate that the inner predictions of `ncv` carry, and `train_test` turns it into masks.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> outer = cs.kfold([0, 1] * 6, 3, rng=1)
+    >>> inner = cs.nested_folds(outer)
+    >>> inner.sizes["outer_fold"], inner.max().item(), (inner == -1).sum("outer_fold").max().item()
+    (3, 1, 1)
+    """
+    fold = check_fold(fold)
+    generator = check_rng(rng)
+    ids = np.unique(fold.values)
+    outer = xr.DataArray(ids, dims="outer_fold", coords={"outer_fold": ids})
+    if ids.size < 2:
+        raise InputError(f"`fold` must have at least two folds to nest within; found {show(ids)}.")
+    held_out = (fold == outer).transpose("sample", "outer_fold", *[dim for dim in fold.dims if dim != "sample"])
+    if k is None:
+        if ids.size < 3:
+            raise InputError("`k` must be given when there are two outer folds: one remaining fold cannot be split.")
+        rank = fold.copy(data=np.searchsorted(ids, fold.values))
+        inner = rank - (rank > xr.DataArray(np.arange(ids.size), dims="outer_fold"))
+        return inner.where(~held_out, OUTSIDE).transpose(*held_out.dims).astype(np.intp).rename("fold")
+    values = np.full(held_out.shape, OUTSIDE, np.intp)
+    label = label_of(fold, "nested_folds").values if stratified else np.zeros(fold.sizes["sample"])
+    group = fold.coords["group"].values if "group" in fold.coords else None
+    notes: list[str] = []
+    for place in np.ndindex(held_out.shape[1:]):  # one deal per training set
+        rows = np.flatnonzero(~held_out.values[(slice(None), *place)])
+        part, note = _partition(label[rows], None if group is None else group[rows], k, 1, stratified, generator)
+        values[(rows, *place)] = part[0]
+        notes += [note] if note else []
+    if notes:
+        warn(f"nested_folds: in {len(notes)} training sets: {notes[0]}")
+    return held_out.copy(data=values).rename("fold")
+
+
+def train_test(fold: xr.DataArray) -> xr.Dataset:
+    """Turn a fold design into boolean masks, one pair per fold.
+
+    Parameters
+    ----------
+    fold
+        What `kfold` or `nested_folds` returned, or any array of fold ids with a ``sample`` dim.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``train(sample, fold, ...)`` and ``test(sample, fold, ...)``. Samples marked -1 are in neither.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> masks = cs.train_test(cs.kfold([0, 1] * 6, 3, rng=1)).isel(repeat=0)
+    >>> masks.train.sum("sample").values.tolist(), masks.test.sum("sample").values.tolist()
+    ([8, 8, 8], [4, 4, 4])
+    """
+    design = check_fold(fold, outside=True).rename("design")
+    inside = design >= 0 if design.dtype.kind in "iu" else xr.ones_like(design, dtype=bool)
+    ids = np.unique(design.values[inside.values])
+    each = xr.DataArray(ids, dims="fold", coords={"fold": ids})
+    rest = [dim for dim in design.dims if dim != "sample"]
+    test = (design == each).transpose("sample", "fold", *rest)
+    train = ((design != each) & inside).transpose("sample", "fold", *rest)
+    return xr.Dataset({"train": train, "test": test})
