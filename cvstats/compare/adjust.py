@@ -1,0 +1,98 @@
+"""Adjusting p-values for multiplicity."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, check_option
+from ._arrays import Dims, as_dims
+
+# R's names and what statsmodels calls them
+METHODS = {
+    "holm": "holm",
+    "hochberg": "simes-hochberg",
+    "hommel": "hommel",
+    "bonferroni": "bonferroni",
+    "bh": "fdr_bh",
+    "fdr": "fdr_bh",
+    "by": "fdr_by",
+    "none": None,
+}
+
+
+@overload
+def p_adjust(p: xr.DataArray, method: str = ..., *, dim: Dims | None = ...) -> xr.DataArray: ...
+@overload
+def p_adjust(p: Any, method: str = ..., *, dim: None = ...) -> np.ndarray: ...
+def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
+    """Adjust p-values for the number of tests made.
+
+    An adjusted p-value is the smallest family-wise error rate (holm, hochberg, hommel, bonferroni) or false discovery
+    rate (BH = fdr, BY) at which that test would be rejected.
+
+    Parameters
+    ----------
+    p : DataArray or array-like
+        p-values. NaN stays in place and is not counted as a test.
+    method : str
+        R's names, in any case: "holm", "hochberg", "hommel", "bonferroni", "BH" (or "fdr"), "BY", "none".
+    dim : str or sequence of str, optional
+        For a DataArray, the dimension(s) that make up one family; the default is all values.
+
+    Returns
+    -------
+    DataArray or ndarray
+        As `p`, adjusted.
+
+    Notes
+    -----
+    Hochberg and Hommel assume independent or positively dependent tests, BH too; Holm, Bonferroni and BY do not.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 65-70.
+    Benjamini, Hochberg (1995), JRSS B 57, 289-300. https://doi.org/10.1111/j.2517-6161.1995.tb02031.x
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.p_adjust([0.01, float("nan"), 0.04, 0.03], "holm").round(2)
+    array([0.03,  nan, 0.06, 0.06])
+    """
+    known = method.lower() if isinstance(method, str) else method
+    check_option(known, tuple(METHODS), "method")
+    if not isinstance(p, xr.DataArray):
+        if dim is not None:
+            raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
+        values = _checked(np.asarray(p, dtype=float))
+        return adjust(values.ravel(), known).reshape(values.shape)
+    family = tuple(str(name) for name in p.dims) if dim is None else as_dims(p, dim)
+    kept = [name for name in p.dims if name not in family]
+    ordered = p.transpose(*kept, *family)
+    values = _checked(np.asarray(ordered.values, dtype=float))
+    rows = values.reshape(int(np.prod([p.sizes[name] for name in kept])), -1)
+    adjusted = np.array([adjust(row, known) for row in rows]).reshape(values.shape)
+    return ordered.copy(data=adjusted).transpose(*p.dims)
+
+
+def adjust(p: np.ndarray, method: str) -> np.ndarray:
+    """Adjust one family of p-values (1-d), leaving NaN out."""
+    name = METHODS[method]
+    tested = ~np.isnan(p)
+    if name is None or not tested.any():
+        return p.copy()
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = np.full(p.shape, np.nan)
+    adjusted[tested] = multipletests(p[tested], method=name)[1]
+    return adjusted
+
+
+def _checked(p: np.ndarray) -> np.ndarray:
+    outside = (p < 0) | (p > 1)
+    if outside.any():
+        raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {p[outside][0].item()!r}.")
+    return p

@@ -1,0 +1,144 @@
+"""The critical-difference analysis: mean ranks, the critical difference and the groups that cannot be told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import check_level, check_option
+from cvstats._results import call_text
+from ._arrays import Cells, Dims, Variable, labelled, other_dim
+from .adjust import adjust
+from .ranks import blocks, complete_ranks, friedman, nemenyi
+from .signed_rank import signed_rank
+
+TESTS = ("nemenyi", "wilcoxon")
+
+
+def critical_difference(
+    x: xr.DataArray, dim: Dims, *, by: str, level: float = 0.95, test: str = "nemenyi", direction: str = "minimize"
+) -> xr.Dataset:
+    """Return the mean ranks of methods over data sets and which of them cannot be told apart.
+
+    Two methods differ when their mean ranks differ by at least the critical difference
+    ``cd = q * sqrt(k (k + 1) / (6 N))``, with ``q`` the `level` quantile of the range of ``k`` normals over
+    ``sqrt(2)`` (Nemenyi); or, with ``test="wilcoxon"``, when Wilcoxon's signed-rank test of the pair is significant
+    after Holm's adjustment over all pairs.
+
+    Parameters
+    ----------
+    x : DataArray
+        One number per data set and method, without gaps.
+    dim : str or sequence of str
+        The data sets.
+    by : str
+        The methods. All other dimensions are mapped over.
+    level : float
+        One minus the family-wise error rate.
+    test : {"nemenyi", "wilcoxon"}
+        The pairwise test.
+    direction : {"minimize", "maximize"}
+        Whether rank 1 goes to the smallest value (error rates) or the largest.
+
+    Returns
+    -------
+    Dataset
+        ``mean_rank(by)``; ``cd`` (NaN for Wilcoxon, which has none); ``p_value(by, by_other)``, adjusted;
+        ``clique(by, clique)``, true for the members of each largest group without a difference, best ranks first,
+        groups of one left out; and Friedman's ``statistic, df`` and ``friedman_p_value``.
+
+    Notes
+    -----
+    Draw it with `plot_critical_difference`. A pair inside a clique is not shown to be equal. Nemenyi's verdict on a
+    pair can change when another method joins the table; Wilcoxon's does not, apart from the adjustment.
+
+    References
+    ----------
+    Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    Benavoli, Corani, Mangili (2016), Should we really use post-hoc tests based on mean-ranks?, JMLR 17(5), 1-10.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
+    >>> found = cs.critical_difference(error, "dataset", by="method")
+    >>> round(float(found.cd), 4)
+    1.1718
+    >>> found.clique.values.T.tolist()
+    [[True, True, False], [False, True, True]]
+    """
+    from scipy.special import chdtrc
+    from scipy.stats import studentized_range
+
+    level = check_level(level)
+    check_option(test, TESTS, "test")
+    x, dims = blocks(x, dim, by, direction)
+    groups, cells = Cells.of(x, dims, last=by), Cells.of(x, (*dims, by))
+    ranks, mean_rank = complete_ranks(x, dims, by, groups, direction)
+    second, coords = other_dim(x, by)
+    count, k = ranks.shape[-2:]
+    if test == "nemenyi":
+        cd = float(studentized_range.ppf(level, k, np.inf)) * np.sqrt(k * (k + 1) / (12 * count))
+        p_value = nemenyi(mean_rank, count)["p_value"]
+        # mean ranks are multiples of 1 / (2 N): the margin only absorbs rounding
+        same = np.abs(mean_rank[..., :, None] - mean_rank[..., None, :]) < cd - 1e-12
+    else:
+        cd = np.nan
+        p_value = pairwise_wilcoxon(groups.pull(x, dims))
+        same = ~(p_value <= 1 - level)
+    clique = np.zeros((*cells.shape, k, 0), bool)
+    members = [_cliques(s, m) for s, m in zip(same.reshape(-1, k, k), mean_rank.reshape(-1, k), strict=True)]
+    if members:
+        width = max(len(found) for found in members)
+        clique = np.zeros((len(members), k, width), bool)
+        for cell, found in zip(clique, members, strict=True):
+            for column, group in enumerate(found):
+                cell[group, column] = True
+        clique = clique.reshape(*cells.shape, k, width)
+    chi2 = friedman(ranks)[1]
+    variables: dict[str, Variable] = {
+        "mean_rank": groups.variable(mean_rank),
+        "cd": cells.variable(np.full(cells.shape, cd)),
+        "clique": groups.variable(clique, "clique"),
+        "p_value": groups.variable(p_value, second),
+        "statistic": cells.variable(chi2),
+        "df": cells.variable(np.full(cells.shape, k - 1.0)),
+        "friedman_p_value": cells.variable(chdtrc(k - 1, chi2)),
+    }
+    name = "Nemenyi critical difference" if test == "nemenyi" else "Wilcoxon-Holm comparison of ranks"
+    call = call_text("critical_difference", dim=dim, by=by, level=level, test=test, direction=direction)
+    return labelled(variables, groups, test=name, call=call, conf_level=level, coords=coords)
+
+
+def pairwise_wilcoxon(values: np.ndarray) -> np.ndarray:
+    """Return Holm-adjusted p-values of all pairs (axes: cells, method, data set)."""
+    k, count = values.shape[-2:]
+    first, second = np.triu_indices(k, 1)
+    pairs = values[..., first, :] - values[..., second, :]
+    p = signed_rank(pairs.reshape(-1, count), "two-sided")["p_value"].reshape(-1, len(first))
+    p = np.where(np.isnan(p), 1.0, p)  # two methods that never differ
+    table = np.ones((len(p), k, k))
+    for row, cell in zip(p, table, strict=True):
+        cell[first, second] = cell[second, first] = adjust(row, "holm")
+    return table.reshape(*values.shape[:-2], k, k)
+
+
+def _cliques(same: np.ndarray, mean_rank: np.ndarray) -> list[list[int]]:
+    """Return the maximal sets of two or more methods that are all pairwise `same`, best ranks first (Bron-Kerbosch)."""
+    neighbours = [set(np.flatnonzero(row)) - {j} for j, row in enumerate(same)]
+    found: list[list[int]] = []
+
+    def grow(chosen: list[int], candidates: set[int], seen: set[int]) -> None:
+        if not candidates and not seen:
+            if len(chosen) > 1:
+                found.append(sorted(chosen, key=lambda j: (mean_rank[j], j)))
+            return
+        pivot = max(candidates | seen, key=lambda j: len(neighbours[j] & candidates))
+        for j in sorted(candidates - neighbours[pivot]):
+            grow([*chosen, j], candidates & neighbours[j], seen & neighbours[j])
+            candidates = candidates - {j}
+            seen = seen | {j}
+
+    grow([], set(range(len(same))), set())
+    return sorted(found, key=lambda group: [(mean_rank[j], j) for j in group])

@@ -1,0 +1,322 @@
+"""Tests of spread: Levene and Brown-Forsythe, O'Brien, and Pitman-Morgan for paired samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, check_level, check_option
+from cvstats._results import call_text
+from ._arrays import (
+    Cells,
+    Dims,
+    Variable,
+    as_dims,
+    as_numbers,
+    check_by,
+    check_length,
+    labelled,
+    level_index,
+    match,
+)
+from ._moments import Anova, Moments, anova, anova_against, moments, rounding, unit_scale
+
+CENTERS = ("median", "mean", "trimmed")
+
+
+def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", trim: float = 0.1) -> xr.Dataset:
+    """Test whether groups have equal spread, by an analysis of variance of distances from the group's centre.
+
+    The null hypothesis is equal variances of the groups along `by`. With ``z = |x - centre of its group|`` the
+    statistic is the one-way F of ``z``. ``center="median"`` is Brown and Forsythe's robust version, ``"mean"``
+    Levene's own, ``"trimmed"`` uses the mean without a share `trim` at either end.
+
+    Parameters
+    ----------
+    x : DataArray
+        Numbers; NaN pads groups of unequal size.
+    dim : str or sequence of str
+        Where the observations of a group lie.
+    by : str
+        The dimension of the groups. All others are mapped over.
+    center : {"median", "mean", "trimmed"}
+    trim : float
+        Share cut from each end for ``center="trimmed"``.
+
+    Returns
+    -------
+    Dataset
+        ``statistic, df, df_residual, p_value, effect_size`` (eta squared of ``z``) and ``std_dev(by)``.
+
+    Notes
+    -----
+    Groups are taken as independent; for paired groups see `pitman_morgan_test`. Two values per group are equally far
+    from their centre, so nothing is left to estimate the error from: NaN and one warning, as for constant groups.
+
+    References
+    ----------
+    Brown, Forsythe (1974), Robust tests for the equality of variances, JASA 69, 364-367.
+    https://doi.org/10.1080/01621459.1974.10482955
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> x = xr.DataArray([[1.0, 2, 3, 4], [0, 4, 8, 12]], dims=("method", "trial"))
+    >>> test = cs.levene_test(x, "trial", by="method")
+    >>> round(float(test.statistic), 4), float(test.df), float(test.df_residual)
+    (6.3529, 1.0, 6.0)
+    """
+    check_option(center, CENTERS, "center")
+    if not 0 <= trim < 0.5:
+        raise InputError(f"`trim` must be at least 0 and below 0.5; got {trim!r}.")
+    x, dims = _grouped(x, dim, by)
+    groups = Cells.of(x, dims, last=by)
+    m = moments(groups.pull(x, dims))
+    z = _distances(m, center, trim)
+    noise = rounding(m.deviation, (-2, -1))
+    spread = moments(z)
+    found = anova(spread.n, spread.origin + spread.offset, spread.ss, noise)
+    names = {"median": "Brown-Forsythe test", "mean": "Levene test", "trimmed": "Levene test (trimmed mean)"}
+    call = call_text("levene_test", dim=dim, by=by, center=center, trim=trim if center == "trimmed" else None)
+    return _anova_result(found, m, x, dims, by, groups, names[center], call)
+
+
+def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) -> xr.Dataset:
+    """Test whether groups have equal variances with O'Brien's transform.
+
+    Each value becomes ``r = ((n - 1.5) n (x - mean)**2 - 0.5 (n - 1) s**2) / ((n - 1) (n - 2))``, whose mean over the
+    group is the variance ``s**2``; the statistic is the one-way F of ``r``. Without `against` all levels of `by` are
+    compared at once; with it, each level is compared with that one, as in tables that mark every method whose spread
+    differs from a reference method.
+
+    Parameters
+    ----------
+    x : DataArray
+        Numbers; NaN pads groups of unequal size.
+    dim : str or sequence of str
+        Where the observations of a group lie.
+    by : str
+        The dimension of the groups. All others are mapped over.
+    against : label, optional
+        The reference level of `by`.
+
+    Returns
+    -------
+    Dataset
+        ``statistic, df, df_residual, p_value, effect_size`` (eta squared of ``r``) and ``std_dev(by)``; with
+        `against` the test runs over `by` too, NaN at the reference itself, with ``variance_ratio`` to it.
+
+    Notes
+    -----
+    Groups are taken as independent; where they are paired (methods judged on the same trials) the test loses power,
+    and `pitman_morgan_test` is the one to put beside it. The transform needs three values per group: with fewer, and
+    when no group varies, the result is NaN with one warning. p-values are not adjusted for the number of levels:
+    see `p_adjust`.
+
+    References
+    ----------
+    O'Brien (1979), A general ANOVA method for robust tests of additive models for variances, JASA 74, 877-880.
+    https://doi.org/10.1080/01621459.1979.10481047
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> x = xr.DataArray([[1.0, 2, 3, 4], [0, 4, 8, 12]], dims=("method", "trial"), coords={"method": ["TT", "NCV"]})
+    >>> test = cs.obrien_test(x, "trial", by="method", against="NCV")
+    >>> round(float(test.p_value.sel(method="TT")), 4), float(test.variance_ratio.sel(method="TT"))
+    (0.1562, 0.0625)
+    """
+    x, dims = _grouped(x, dim, by)
+    groups = Cells.of(x, dims, last=by)
+    m = moments(groups.pull(x, dims))
+    n, mean, ss, noise = obrien_groups(m)
+    call = call_text("obrien_test", dim=dim, by=by, against=against)
+    if against is None:
+        found = anova(n, mean, ss, noise)
+        return _anova_result(found, m, x, dims, by, groups, "O'Brien test", call, least=3)
+    reference = level_index(x, by, against)
+    found = anova_against(n, mean, ss, noise, reference)
+    return _anova_result(found, m, x, dims, by, groups, "O'Brien test", call, least=3, reference=reference)
+
+
+def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level: float = 0.95) -> xr.Dataset:
+    """Test whether two paired samples have equal variances.
+
+    The estimand is the ratio of the variances of `x` and `other`. The variances are equal exactly when sum and
+    difference of the pairs are uncorrelated, so the statistic is Student's t of that correlation, on ``n - 2``
+    degrees of freedom.
+
+    Parameters
+    ----------
+    x, other : DataArray
+        Paired samples, matched by label; NaN is left out with its partner.
+    dim : str or sequence of str
+        Where the pairs lie. All other dimensions are mapped over.
+    level : float
+        Confidence level of the interval for the ratio.
+
+    Returns
+    -------
+    Dataset
+        ``estimate`` (variance ratio), ``conf_low, conf_high, statistic, df, p_value, effect_size`` (the correlation
+        of sum and difference) and ``n``. A positive statistic means that `x` varies more.
+
+    Notes
+    -----
+    Exact for normal pairs, sensitive to heavy tails. Samples that move in lockstep, constant samples and fewer than
+    three pairs give NaN and one warning.
+
+    References
+    ----------
+    Morgan (1939), A test for the significance of the difference between the two variances in a sample from a normal
+    bivariate population, Biometrika 31, 13-19. https://doi.org/10.1093/biomet/31.1-2.13
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> a = xr.DataArray([1.0, 2, 3, 4, 6], dims="trial")
+    >>> b = xr.DataArray([0.0, 5, 7, 12, 15], dims="trial")
+    >>> test = cs.pitman_morgan_test(a, "trial", other=b)
+    >>> round(float(test.estimate), 4), round(float(test.p_value), 4)
+    (0.1066, 0.0017)
+    """
+    from scipy.special import stdtr, stdtrit
+
+    level = check_level(level)
+    x = as_numbers(x)
+    dims = as_dims(x, dim)
+    check_length(x, dims, minimum=3)
+    given = match(x, other)
+    as_dims(given, dims, "dim")
+    first, second = xr.broadcast(x, given)
+    cells = Cells.of(first, dims)
+    statistic, df, correlation, ratio, bad = pitman_morgan(cells.pull(first, dims), cells.pull(second, dims))
+    cells.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        k = 1 + 2 * (1 - correlation**2) * stdtrit(df, (1 + level) / 2) ** 2 / df
+        wide = k + np.sqrt(k**2 - 1)
+    values = {
+        "estimate": ratio,
+        "conf_low": ratio / wide,
+        "conf_high": ratio * wide,
+        "statistic": statistic,
+        "df": df,
+        "p_value": 2 * stdtr(df, -np.abs(statistic)),
+        "effect_size": correlation,
+        "n": np.where(bad, np.nan, df + 2),
+    }
+    variables = {name: cells.variable(part) for name, part in values.items()}
+    call = call_text("pitman_morgan_test", dim=dim, level=level)
+    return labelled(variables, cells, test="Pitman-Morgan test", call=call, conf_level=level, interval="t")
+
+
+def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return size, mean and sum of squares of O'Brien's transform per group, and the rounding noise, scale-free.
+
+    Only the squares vary within a group, so the transform itself is never formed:
+    ``r - mean(r) = n (n - 1.5) / ((n - 1) (n - 2)) * (d**2 - mean(d**2))``.
+    """
+    squares = (m.deviation / unit_scale(m.deviation, (-2, -1))) ** 2
+    n = m.n.astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_square = squares.sum(-1) / n
+        centred = np.where(m.present, squares - mean_square[..., None], 0.0)
+        factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
+        ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
+        variance = n * mean_square / (n - 1)
+    few = (n > 0) & (n < 3)
+    return n, variance, np.where(few, np.nan, ss), rounding(squares, (-2, -1))
+
+
+def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return t, df, correlation of sum and difference, variance ratio, and which cells are degenerate."""
+    gap = np.isnan(a) | np.isnan(b)
+    da = moments(np.where(gap, np.nan, a)).deviation
+    db = moments(np.where(gap, np.nan, b)).deviation
+    scale = unit_scale(np.stack([da, db]), (0, -1))[0]
+    plus, minus = (da + db) / scale, (da - db) / scale
+    n = (~gap).sum(-1)
+    df = np.where(n > 2, n - 2.0, np.nan)
+    noise = np.maximum(n, 1) * rounding(np.abs(plus) + np.abs(minus), (-1,)) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ss = np.einsum("...i,...i->...", minus, minus)
+        slope = np.einsum("...i,...i->...", plus, minus) / ss
+        left = plus - slope[..., None] * minus
+        residual = np.einsum("...i,...i->...", left, left)
+        bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
+        statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
+        correlation = statistic / np.sqrt(statistic**2 + df)
+        ratio = np.einsum("...i,...i->...", da / scale, da / scale) / np.einsum(
+            "...i,...i->...", db / scale, db / scale
+        )
+    return statistic, np.where(bad, np.nan, df), correlation, np.where(bad, np.nan, ratio), bad
+
+
+def _grouped(x: xr.DataArray, dim: Dims, by: str) -> tuple[xr.DataArray, tuple[str, ...]]:
+    x = as_numbers(x)
+    dims = as_dims(x, dim)
+    check_by(x, by, dims)
+    check_length(x, dims)
+    return x, dims
+
+
+def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
+    """Return ``|x - centre|`` with NaN where a value is missing."""
+    deviation = np.where(m.present, m.deviation, np.nan)
+    if center == "mean":
+        # the mean of the deviations is zero up to rounding, which the second pass of `moments` has measured
+        middle = m.deviation.sum(-1, keepdims=True) / np.maximum(m.n, 1)[..., None]
+        return np.abs(deviation - middle)
+    ordered = np.sort(deviation, axis=-1)
+    n = m.n[..., None]
+    last = np.maximum(n - 1, 0)
+    if center == "median":
+        low, high = (np.take_along_axis(ordered, at, -1) for at in (last // 2, np.minimum(n // 2, last)))
+        return np.abs(deviation - (low + high) / 2)
+    cut = np.floor(n * trim).astype(int)
+    place = np.arange(deviation.shape[-1])
+    kept = (place >= cut) & (place < n - cut)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        middle = np.where(kept, ordered, 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
+    return np.abs(deviation - middle)
+
+
+def _anova_result(
+    found: Anova,
+    m: Moments,
+    x: xr.DataArray,
+    dims: tuple[str, ...],
+    by: str,
+    groups: Cells,
+    test: str,
+    call: str,
+    *,
+    least: int = 2,
+    reference: int | None = None,
+) -> xr.Dataset:
+    from scipy.special import fdtrc
+
+    cells = Cells.of(x, (*dims, by)) if reference is None else groups
+    bad = np.isnan(found.statistic)
+    if reference is not None:
+        bad[..., reference] = False
+    cells.warn(bad, f"{test}: fewer than {least} values in a group, or no variation within the groups")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        std_dev = np.where(m.n > 1, np.sqrt(m.ss / (m.n - 1)), np.nan)
+    values = {
+        "statistic": found.statistic,
+        "df": np.where(np.isnan(found.statistic), np.nan, found.df),
+        "df_residual": np.where(np.isnan(found.statistic), np.nan, found.df_residual),
+        "p_value": fdtrc(found.df, found.df_residual, found.statistic),
+        "effect_size": found.effect,
+    }
+    variables: dict[str, Variable] = {name: cells.variable(part) for name, part in values.items()}
+    if reference is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = (std_dev / std_dev[..., reference : reference + 1]) ** 2
+        variables["variance_ratio"] = groups.variable(ratio)
+    variables["std_dev"] = groups.variable(std_dev)
+    return labelled(variables, groups, test=test, call=call)
