@@ -123,7 +123,7 @@ class Cells:
             for name, coord in x.coords.items()
             if gone.isdisjoint(coord.dims) and (name in dims or name not in QUALIFIERS)
         }
-        metric = x.coords["metric"] if "metric" in x.coords else None
+        metric = x.coords.get("metric")
         named = str(metric.values) if metric is not None and metric.ndim == 0 else "none"
         return cls(dims, tuple(x.sizes[dim] for dim in dims), coords, named)
 

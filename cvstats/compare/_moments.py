@@ -79,8 +79,8 @@ def anova_against(n: Array, mean: Array, ss: Array, noise: Array, reference: int
         between = n * n_ref / total * (mean - mean_ref) ** 2
         found = _f_test(between, ss + ss_ref, np.where(n > 0, 1, 0), total - 2, total * noise[..., None] ** 2)
     own = np.arange(n.shape[-1]) == reference
-    blank = [np.where(own, np.nan, part) for part in found[:4]]
-    return Anova(*blank, found.flat & ~own)
+    statistic, df, df_residual, effect = (np.where(own, np.nan, part) for part in found[:4])
+    return Anova(statistic, df, df_residual, effect, found.flat & ~own)
 
 
 def _f_test(between: Array, within: Array, df: Array, df_residual: Array, noise: Array) -> Anova:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
+
 from ._arrays import Dims, as_dims
 
 # R's names and what statsmodels calls them

@@ -7,6 +7,7 @@ import xarray as xr
 
 from cvstats._check import check_level, check_option
 from cvstats._results import call_text
+
 from ._arrays import Cells, Dims, Variable, labelled, other_dim
 from .adjust import adjust
 from .ranks import blocks, complete_ranks, friedman, nemenyi

@@ -1,4 +1,4 @@
-"""Tests of means: Student, paired and Welch t-tests, and Nadeau and Bengio's correction for overlapping training sets."""
+"""Tests of means: Student's, paired and Welch's t-test, and Nadeau and Bengio's for overlapping training sets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
+
 from ._arrays import Cells, Dims, as_dims, as_numbers, check_length, labelled, match
 from ._moments import moments
 
@@ -89,7 +90,7 @@ def t_test(
         check_length(x, dims)
         given = match(x, other, free=dims)
         check_length(given, as_dims(given, dims, "dim"), argument="other")
-        one_each = [part.isel({name: 0 for name in dims}, drop=True) for part in (x, given)]
+        one_each = [part.isel(dict.fromkeys(dims, 0), drop=True) for part in (x, given)]
         cells = Cells.of(xr.broadcast(*one_each)[0], ())
         kind = "Welch t-test"
         found = welch(_spread_over(x, cells, dims), _spread_over(given, cells, dims))
@@ -154,7 +155,8 @@ def corrected_t_test(
         raise InputError(f"`test_fraction` must be a number between 0 and 1; got {test_fraction!r}.")
     if not 0 < test_fraction < 1:
         raise InputError(
-            f"`test_fraction` is n_test / (n_test + n_train), strictly between 0 and 1 (1/k for k folds); got {test_fraction!r}."
+            "`test_fraction` is n_test / (n_test + n_train), strictly between 0 and 1 (1/k for k folds); "
+            f"got {test_fraction!r}."
         )
     x = as_numbers(x)
     call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, level=level)

@@ -7,6 +7,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, plain
 from cvstats._results import call_text
+
 from ._arrays import Cells, Dims, Variable, as_dims, as_numbers, check_by, check_length, labelled, labels_of, other_dim
 
 DIRECTIONS = ("minimize", "maximize")

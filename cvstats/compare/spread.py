@@ -7,6 +7,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
+
 from ._arrays import (
     Cells,
     Dims,
@@ -269,19 +270,19 @@ def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
     if center == "mean":
         # the mean of the deviations is zero up to rounding, which the second pass of `moments` has measured
         middle = m.deviation.sum(-1, keepdims=True) / np.maximum(m.n, 1)[..., None]
-        return np.abs(deviation - middle)
+        return np.asarray(np.abs(deviation - middle))
     ordered = np.sort(deviation, axis=-1)
     n = m.n[..., None]
     last = np.maximum(n - 1, 0)
     if center == "median":
         low, high = (np.take_along_axis(ordered, at, -1) for at in (last // 2, np.minimum(n // 2, last)))
-        return np.abs(deviation - (low + high) / 2)
+        return np.asarray(np.abs(deviation - (low + high) / 2))
     cut = np.floor(n * trim).astype(int)
     place = np.arange(deviation.shape[-1])
     kept = (place >= cut) & (place < n - cut)
     with np.errstate(invalid="ignore", divide="ignore"):
         middle = np.where(kept, ordered, 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
-    return np.abs(deviation - middle)
+    return np.asarray(np.abs(deviation - middle))
 
 
 def _anova_result(
