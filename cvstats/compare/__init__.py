@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .adjust import p_adjust
+from .bias import bias_table
 from .diagram import critical_difference
 from .location import corrected_t_test, t_test
 from .ranks import friedman_test, nemenyi_test
@@ -10,6 +11,7 @@ from .signed_rank import wilcoxon_test
 from .spread import levene_test, obrien_test, pitman_morgan_test
 
 __all__ = [
+    "bias_table",
     "corrected_t_test",
     "critical_difference",
     "friedman_test",

@@ -91,13 +91,8 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "mini
         }
     variables: dict[str, Variable] = {name: cells.variable(part) for name, part in values.items()}
     variables["mean_rank"] = groups.variable(mean_rank)
-    test = (
-        "Friedman test"
-        if not gaps.any()
-        else "Skillings-Mack test"
-        if gaps.all()
-        else "Friedman or Skillings-Mack test"
-    )
+    names = ("Friedman test", "Friedman or Skillings-Mack test", "Skillings-Mack test")
+    test = names[int(gaps.any()) + int(gaps.all())]
     call = call_text("friedman_test", dim=dim, by=by, direction=direction)
     return labelled(variables, groups, test=test, call=call)
 

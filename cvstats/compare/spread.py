@@ -250,9 +250,7 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
         bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
         statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
         correlation = statistic / np.sqrt(statistic**2 + df)
-        ratio = np.einsum("...i,...i->...", da / scale, da / scale) / np.einsum(
-            "...i,...i->...", db / scale, db / scale
-        )
+        ratio = ((da / scale) ** 2).sum(-1) / ((db / scale) ** 2).sum(-1)
     return statistic, np.where(bad, np.nan, df), correlation, np.where(bad, np.nan, ratio), bad
 
 

@@ -1,0 +1,321 @@
+"""Results as data frames and as tables: tidy, bind, confint, augment, format_table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError, check_level, plain, show
+from ._format_table import format_table
+
+__all__ = ["augment", "bind", "confint", "format_table", "tidy"]
+
+QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
+# what a row of a result is about, the first that is there
+_MAIN = ("estimate", "cd", "statistic", "p_value")
+
+
+def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
+    """Return a result, a metric's values or a cube as a long data frame.
+
+    One row per cell of what the result is about: of ``estimate``, else of ``statistic`` or ``p_value`` (of the mean
+    ranks for `critical_difference`). Variables with further dims, such as ``win_rate(configuration)`` or kept draws,
+    are not multiplied in: ask for them, ``tidy(result["win_rate"])``.
+
+    Parameters
+    ----------
+    x : Dataset or DataArray
+        A result, a metric's values, or a cube (class codes come out as class names).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Dims first, then values, then other coordinates, then ``method, metric, conf_level, interval``. Rows keep the
+        order of the labels as first seen; nothing is sorted.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> bias = xr.DataArray([[0.02, 0.05, 0.04], [0.0, 0.01, -0.02]], dims=("size", "trial"), coords={"size": [20, 40]})
+    >>> cs.tidy(cs.t_test(bias, "trial"))[["size", "estimate", "df"]]
+       size  estimate   df
+    0    20  0.036667  2.0
+    1    40 -0.003333  2.0
+    """
+    if isinstance(x, xr.DataArray):
+        name = str(x.name) if x.name is not None else "value"
+        if {"sample", "configuration", "kind"} <= {*x.dims, *x.coords}:
+            x = _named_classes(x)
+        return _frame({name: x.variable}, x, x.dims)
+    if not isinstance(x, xr.Dataset):
+        raise InputError(f"`x` must be a result (Dataset), a metric or a cube (DataArray); got {type(x).__name__}.")
+    dims = main_dims(x)
+    wanted = {str(name): var.variable for name, var in x.data_vars.items() if set(var.dims) <= set(dims)}
+    return _frame(wanted, x, dims)
+
+
+def main_dims(result: xr.Dataset) -> tuple[Hashable, ...]:
+    """Return the dims a row of the tidy frame stands for."""
+    if not result.data_vars:
+        raise InputError("`x` has no variables.")
+    main = next((name for name in _MAIN if name in result), None) or next(iter(result.data_vars))
+    dims = result["mean_rank"].dims if main == "cd" else result[main].dims
+    return tuple(dims)
+
+
+def _named_classes(cube: xr.DataArray) -> xr.DataArray:
+    """Return a cube of class codes with the names of the classes in their place."""
+    from .cube import class_names
+
+    if str(cube.coords["kind"].item()) != "label":
+        return cube
+    names = np.array([*(class_names(cube) or []), None], dtype=object)
+    codes = np.asarray(cube.values, dtype=float)
+    return cube.copy(data=names[np.where(np.isnan(codes), len(names) - 1, codes).astype(int)])
+
+
+def _frame(variables: dict[str, xr.Variable], x: xr.Dataset | xr.DataArray, dims: Sequence[Hashable]) -> pd.DataFrame:
+    sizes = {dim: x.sizes[dim] for dim in dims}
+
+    def spread(variable: xr.Variable) -> np.ndarray:
+        full = variable.to_base_variable().set_dims(sizes)  # type: ignore[no-untyped-call]
+        return np.asarray(full.transpose(*dims).values).reshape(-1)
+
+    columns: dict[str, np.ndarray] = {}
+    for dim in dims:
+        index = x.coords[dim].variable if dim in x.coords and x.coords[dim].dims == (dim,) else None
+        columns[str(dim)] = spread(index if index is not None else xr.Variable((dim,), np.arange(x.sizes[dim])))
+    fit = {str(name): coord.variable for name, coord in x.coords.items() if set(coord.dims) <= set(dims)}
+    rest = {name: coord for name, coord in fit.items() if name not in columns and name not in variables}
+    columns |= {name: spread(variable) for name, variable in variables.items()}
+    columns |= {name: spread(coord) for name, coord in rest.items() if name not in QUALIFIERS}
+    columns |= {name: spread(rest[name]) for name in QUALIFIERS if name in rest}
+    return pd.DataFrame(columns)
+
+
+def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
+    """Stack results along ``method``.
+
+    Parameters
+    ----------
+    *results : Dataset
+        Results of protocols or tests, or of `bind` itself. Labels along shared dims must agree.
+    **named : Dataset
+        Results to stack under the given name instead of their own, for example the same protocol with other settings.
+
+    Returns
+    -------
+    Dataset
+        With a ``method`` dim; ``metric``, ``conf_level`` and ``interval`` run along it. What a method does not
+        offer is NaN (an empty string for text).
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> a = xr.DataArray([0.1, 0.3, 0.2, 0.5], dims="fold")
+    >>> both = cs.bind(plain=cs.t_test(a, "fold"), corrected=cs.corrected_t_test(a, "fold", test_fraction=0.25))
+    >>> both.std_error.round(3).values.tolist()
+    [0.085, 0.13]
+    """
+    given = [*results, *named.values()]
+    if not given:
+        raise InputError("`bind` needs at least one result.")
+    for one in given:
+        if not isinstance(one, xr.Dataset):
+            raise InputError(f"`bind` stacks results (Datasets); got {type(one).__name__}.")
+    parts = [_with_method(one, None) for one in results] + [_with_method(one, name) for name, one in named.items()]
+    labels = [plain(label) for part in parts for label in part["method"].values]
+    twice = sorted({str(label) for label in labels if labels.count(label) > 1})
+    if twice:
+        raise InputError(f"`bind` got method {show(twice)} more than once; name them: bind(first=..., second=...).")
+    for part in parts[1:]:
+        _check_same_labels(parts[0], part)
+    kinds = {str(name): var.dtype.kind for part in parts for name, var in part.data_vars.items()}
+    wide = {str(name): var.dims for part in reversed(parts) for name, var in part.data_vars.items()}
+    sizes = {dim: size for part in parts for dim, size in part.sizes.items() if dim != "method"}
+    parts = [_complete(part, kinds, wide, sizes) for part in parts]
+    stacked = xr.concat(
+        parts,
+        dim="method",
+        data_vars="minimal",
+        coords="minimal",
+        join="outer",
+        compat="override",
+        combine_attrs="drop",
+    )
+    stacked = stacked.assign_coords(method=np.array(labels) if all(isinstance(n, str) for n in labels) else labels)
+    stacked.attrs = {
+        "cvstats_version": str(given[0].attrs.get("cvstats_version", "")),
+        "call": f"bind({', '.join(str(one.attrs.get('call', '')) for one in given)})",
+    }
+    hashes = {one.attrs.get("cube_hash") for one in given}
+    if len(hashes) == 1 and None not in hashes:
+        stacked.attrs["cube_hash"] = hashes.pop()
+    return stacked
+
+
+def _with_method(one: xr.Dataset, name: str | None) -> xr.Dataset:
+    if "method" in one.dims:
+        if name is not None:
+            raise InputError(f"`bind`: {name!r} already has a `method` dim of its own; pass it without a name.")
+        return one
+    if "method" not in one.coords and name is None:
+        raise InputError("`bind` needs results with a `method` coordinate, as every cvstats function returns them.")
+    label = name if name is not None else plain(one["method"].values[()])
+    wide = one.drop_vars("method", errors="ignore").expand_dims(method=[label])
+    for qualifier in ("metric", "conf_level", "interval"):
+        if qualifier in one.coords and one[qualifier].ndim == 0:
+            wide = wide.assign_coords({qualifier: ("method", [one[qualifier].values[()]])})
+    return wide
+
+
+def _check_same_labels(first: xr.Dataset, part: xr.Dataset) -> None:
+    for dim in first.dims:
+        if dim == "method" or dim not in part.dims:
+            continue
+        if dim in first.indexes and dim in part.indexes:
+            mine, theirs = first.indexes[dim], part.indexes[dim]
+            lonely = [*mine.difference(theirs, sort=False), *theirs.difference(mine, sort=False)]
+            agree = not lonely
+        else:
+            lonely, agree = [], first.sizes[dim] == part.sizes[dim]
+        if not agree:
+            found = show(lonely) if lonely else f"{first.sizes[dim]} and {part.sizes[dim]} values"
+            raise InputError(f"`bind`: results disagree along {dim!r}: {found} not in all of them; select first.")
+
+
+def _complete(
+    part: xr.Dataset, kinds: Mapping[str, str], dims: dict[str, tuple[Hashable, ...]], sizes: dict[Hashable, int]
+) -> xr.Dataset:
+    """Add what this result lacks, so that stacking never guesses a dtype."""
+    added = {}
+    for name, kind in kinds.items():
+        if name in part:
+            continue
+        shape = [part.sizes[dim] if dim in part.sizes else sizes[dim] for dim in dims[name]]
+        added[name] = (dims[name], np.full(shape, "" if kind in "UO" else np.nan))
+    return part.assign(added) if added else part
+
+
+def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
+    """Return `result` with its interval at another level.
+
+    Results with kept draws (``keep_draws=True``) get the percentile interval of those draws (type 7 quantiles);
+    t-based tests get ``estimate`` plus or minus the Student quantile times ``std_error``.
+
+    Parameters
+    ----------
+    result : Dataset
+        A result with ``draw_estimate(draw)``, or with ``std_error`` and ``df``.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Dataset
+        A copy with ``conf_low``, ``conf_high`` and the coordinates ``conf_level`` and ``interval`` replaced.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> test = cs.t_test(xr.DataArray([0.1, 0.3, 0.2, 0.5], dims="trial"), "trial")
+    >>> cs.confint(test, level=0.5).conf_low.round(4).item()
+    0.2097
+    """
+    level = check_level(level)
+    if not isinstance(result, xr.Dataset):
+        raise InputError(f"`result` must be a result (Dataset); got {type(result).__name__}.")
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    if "draw_estimate" in result:
+        limits = result["draw_estimate"].quantile(ends, dim="draw", skipna=True)
+        low, high = (limits.isel(quantile=at, drop=True) for at in (0, 1))
+        kind = "percentile"
+    elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):
+        from scipy.special import stdtrit
+
+        half = result["std_error"] * stdtrit(result["df"].values, ends[1])
+        low, high, kind = result["estimate"] - half, result["estimate"] + half, "t"
+    else:
+        raise InputError(
+            "`result` has neither kept draws nor a t-based interval to re-read; "
+            "run the protocol with keep_draws=True, or with level= set to what is wanted."
+        )
+    found = result.assign(conf_low=low, conf_high=high)
+    for name, value in (("conf_level", level), ("interval", kind)):
+        old = result.coords[name] if name in result.coords else xr.DataArray(0)
+        found = found.assign_coords({name: (old.dims, np.full(old.shape, value))})
+    return found
+
+
+def _is_t(result: xr.Dataset) -> bool:
+    return "interval" in result.coords and bool((np.asarray(result["interval"].values) == "t").all())
+
+
+def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
+    """Return one row per sample (and repeat): the truth beside what the selected configuration predicted.
+
+    Parameters
+    ----------
+    cube : DataArray
+        The cube the result came from.
+    result : Dataset
+        A protocol's result, with ``selected``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``sample`` (and other dims of the cube), ``selected``, ``prediction``, ``label``, ``fold`` and further
+        coordinates of the samples; for numbers also ``residual`` (label minus prediction), for classes
+        ``predicted_class`` and ``correct`` where the cube settles them.
+    """
+    from .cube import check_cube, class_names
+
+    check_cube(cube)
+    if not isinstance(result, xr.Dataset) or "selected" not in result:
+        raise InputError("`result` must be a protocol's result with the variable `selected`.")
+    chosen = result["selected"]
+    if chosen.ndim:
+        raise InputError(f"`result` has dims {show(chosen.dims)}; pick one result first, e.g. with .sel(method='bbc').")
+    label = plain(chosen.values[()])
+    known = [plain(name) for name in cube["configuration"].values]
+    if label not in known:
+        raise InputError(f"`result` selected {label!r}, which is not a configuration of `cube`; found {show(known)}.")
+    one = cube.sel(configuration=label, drop=True).rename("prediction")
+    kind = str(cube.coords["kind"].item())
+    settled = [name for name in ("kind", "positive", "threshold", "classes") if name in one.coords]
+    if "label_class" in one.dims:
+        winner = _predicted(one, class_names(cube))
+        frame = _frame({"predicted_class": winner.variable}, winner.drop_vars(settled, errors="ignore"), winner.dims)
+    else:
+        shown = _named_classes(one).drop_vars(settled)
+        frame = _frame({"prediction": shown.variable}, shown, shown.dims)
+        if kind == "label":
+            frame["predicted_class"] = frame["prediction"]
+        elif kind == "value" and "event" not in cube.coords:
+            frame["residual"] = frame["label"] - frame["prediction"]
+        elif kind in ("probability", "score") and "threshold" in cube.coords and "event" not in cube.coords:
+            negative, positive = class_names(cube) or (None, None)
+            above = frame["prediction"] > float(cube.coords["threshold"].item())
+            codes = np.where(frame["prediction"].isna(), 2, above.astype(int))
+            frame["predicted_class"] = np.array([negative, positive, None], dtype=object)[codes]
+    if "predicted_class" in frame:
+        hit = (frame["predicted_class"] == frame["label"]).astype(float)
+        frame["correct"] = hit.where(frame["predicted_class"].notna())
+    dims = [str(dim) for dim in one.dims if dim != "label_class"]
+    frame.insert(len(dims), "selected", label)
+    return frame
+
+
+def _predicted(one: xr.DataArray, names: list[Any] | None) -> xr.DataArray:
+    values = one.transpose(..., "label_class").values
+    gone = np.isnan(values).any(-1)
+    best = np.where(gone, len(names or []), np.where(np.isnan(values), -np.inf, values).argmax(-1))
+    template = one.isel(label_class=0, drop=True)
+    return template.copy(data=np.array([*(names or []), None], dtype=object)[best])
