@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._check import InputError
+from .resample import entropy
 
 Codes = NDArray[np.intp]
 SWAP_LIMIT = 300  # groups; above it whole-group swaps cost more than they gain
@@ -17,10 +17,7 @@ NUMBER_BINS = 5  # quantile bins that stand for classes when numbers are dealt i
 
 def check_rng(rng: Any) -> np.random.Generator:
     """Return a Generator from None, a seed or a Generator (SPEC 7)."""
-    seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
-    if rng is not None and not seed and not isinstance(rng, np.random.Generator):
-        raise InputError(f"`rng` must be None, a non-negative integer or a numpy Generator; got {rng!r}.")
-    return np.random.default_rng(rng)
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(entropy(rng))
 
 
 def deal(strata: Codes, k: int, repeats: int, rng: np.random.Generator) -> Codes:

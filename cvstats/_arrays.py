@@ -1,0 +1,187 @@
+"""From the labelled cube to the plain arrays that kernels take.
+
+Kernels never see xarray. They get a `Problem`: sample axis first, then columns (configurations, with batch dims
+folded in), then repeats. Partners of a separate-sampling cube and inner repeats are averaged like repeats, so they
+share that axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError, show
+from .cube import check_cube, check_values, class_names, is_lazy
+
+if TYPE_CHECKING:
+    from .metrics import Metric
+
+REPEATS = ("repeat", "partner", "inner_repeat")
+CORE = ("sample", "configuration", *REPEATS, "label_class")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Labels and predictions of one cube as plain arrays.
+
+    Attributes
+    ----------
+    y : (n,) or (n, m) codes (binary: 1 = positive), numbers or times; two axes when labels differ between columns.
+    p : (n, m, r) predictions in the form the metric uses, or (k, n, m, r) with one plane per class.
+    weight : (n,) case weights or None.
+    event : (n,) 1 = observed, or None.
+    n_classes : number of classes, 0 for numeric labels.
+    """
+
+    y: np.ndarray
+    p: Any
+    weight: np.ndarray | None
+    event: np.ndarray | None
+    n_classes: int
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.p.shape[-3])
+
+    def columns(self, index: Any) -> Problem:
+        """Return the problem restricted to some columns."""
+        y = self.y if self.y.ndim == 1 else self.y[:, index]
+        return replace(self, y=y, p=self.p[..., index, :])
+
+
+def batch_dims(cube: xr.DataArray) -> list[Hashable]:
+    """Return the dims that functions map over."""
+    return [dim for dim in cube.dims if dim not in CORE]
+
+
+def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
+    """Return labels as numbers (class codes for classification) with NaN where missing, and the number of classes."""
+    names = class_names(cube)
+    values = cube["label"].values
+    if names is None:
+        return values.astype(float), 0
+    table = {name: code for code, name in enumerate(names) if name is not None}
+    if values.dtype.kind in "biu" and len(values):
+        found = np.unique(values)
+        codes = np.array([table.get(name, -1) for name in found.tolist()], float)[np.searchsorted(found, values)]
+    else:
+        codes, found = pd.factorize(values.ravel())
+        known = np.array([*(table.get(name, -1) for name in found.tolist()), np.nan], float)
+        codes = known[codes].reshape(values.shape)
+    if np.any(codes == -1):
+        stray = [name for name in pd.unique(values.ravel()).tolist() if not pd.isnull(name) and name not in table]
+        raise InputError(f"coordinate 'label' holds {show(stray)}, not among the classes {show(names)}.")
+    return codes, len(names)
+
+
+def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None, n_classes: int) -> Any:
+    """Return raw predictions (class axis first when there is one) in the form `metric` uses; NaN stays NaN."""
+    if metric.uses == "label" and kind != "label":
+        if n_classes > 2:
+            hard = np.argmax(block, axis=0).astype(float)
+            missing = np.isnan(block).any(axis=0)
+        else:
+            hard = (block > threshold).astype(np.float32)
+            missing = np.isnan(block)
+        if missing.any():
+            hard[missing] = np.nan
+        return hard
+    if metric.uses == "margin":
+        return block - threshold
+    if metric.uses == "survival" and kind == "value":
+        return -block  # a predicted time: the shorter, the higher the risk
+    return block
+
+
+def check_kind(cube: xr.DataArray, metric: Metric) -> None:
+    """Raise when the metric cannot be computed from this kind of predictions."""
+    kind = str(cube.coords["kind"].item())
+    survival = "event" in cube.coords
+    numeric = kind == "value" or survival
+    many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
+    what = f"metric {metric.name!r}"
+    if metric.uses == "any":
+        return
+    if metric.uses == "survival":
+        if not survival:
+            raise InputError(f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...).")
+        return
+    if numeric and metric.uses != "value":
+        raise InputError(f"{what} is for class labels, but the cube holds numbers (kind={kind!r}). Use mse or mae, say.")
+    if metric.uses == "value" and kind != "value":
+        raise InputError(f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say.")
+    if metric.uses in ("score", "margin") and kind == "label":
+        raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
+    if metric.uses == "probability" and kind != "probability":
+        raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
+    if metric.binary_only and many:
+        raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
+    if metric.uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
+        raise InputError(
+            f"{what} needs class labels, and scores have no default threshold; give as_cube(..., threshold=...)."
+        )
+
+
+def raw_block(cube: xr.DataArray) -> Any:
+    """Return the cube's data as (k?, n, m, r): class axis first, batch dims folded into columns, repeats last."""
+    batch = batch_dims(cube)
+    repeats = [dim for dim in REPEATS if dim in cube.dims]
+    classes = [dim for dim in ("label_class",) if dim in cube.dims]
+    data = cube.transpose(*classes, "sample", *batch, "configuration", *repeats).data
+    lead = data.shape[: len(classes) + 1]
+    r = int(np.prod([cube.sizes[dim] for dim in repeats], dtype=int))
+    return data.reshape(*lead, -1, r)
+
+
+def problem(cube: xr.DataArray, metric: Metric) -> Problem:
+    """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
+    check_cube(cube)
+    check_kind(cube, metric)
+    if is_lazy(cube):
+        raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    y, n_classes = encode_labels(cube)
+    kind = str(cube.coords["kind"].item())
+    p = metric_values(raw_block(cube), metric, kind, threshold(cube), n_classes)
+    if metric.family != "rank" and metric.uses in ("value", "margin"):
+        check_finite(p, metric, cube)
+    batch = batch_dims(cube)
+    label = cube["label"].dims
+    if any(dim in label for dim in batch):
+        sizes = [cube.sizes[dim] for dim in ("sample", *batch)]
+        wide = xr.DataArray(y, dims=label).broadcast_like(
+            xr.DataArray(np.empty(sizes), dims=("sample", *batch))
+        )
+        flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
+        y = np.repeat(flat, cube.sizes["configuration"], axis=1)
+    y = np.where(np.isnan(y), 0.0, y)
+    event = cube["event"].values.astype(float) if "event" in cube.coords else None
+    weight = cube["weight"].values.astype(float) if "weight" in cube.coords else None
+    return Problem(y, p, weight, event, n_classes)
+
+
+def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
+    """Raise for infinite predictions, which only rank metrics can use."""
+    low, high = np.min(p), np.max(p)
+    if np.isfinite(low) and np.isfinite(high):
+        return
+    bad = np.isinf(p)
+    if bad.any():
+        rows = bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3))
+        raise InputError(
+            f"metric {metric.name!r} needs finite predictions; found infinite ones for samples "
+            f"{show(cube['sample'].values[rows])}. Rank metrics such as auc accept them."
+        )
+
+
+def threshold(cube: xr.DataArray) -> float | None:
+    """Return the cube's decision threshold, or None."""
+    return float(cube.coords["threshold"]) if "threshold" in cube.coords else None
+
+
+__all__ = ["Problem", "batch_dims", "check_kind", "check_values", "encode_labels", "metric_values", "problem", "raw_block"]

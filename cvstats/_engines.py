@@ -1,0 +1,41 @@
+"""Which kernel serves which family of metrics. All have the same three methods: scores, criterion, judged."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ._arrays import Problem
+from ._concordance import ConcordanceEngine
+from ._custom import CustomEngine
+from ._ranks import RankEngine
+from ._sums import SumEngine
+from .metrics import Metric
+
+
+class Engine(Protocol):
+    """Scores under many weight vectors at once."""
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        ...
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
+        ...
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        ...
+
+
+def engine(metric: Metric, problem: Problem, total: float) -> Engine:
+    """Return the kernel for `metric`; `total` bounds the weight of a draw."""
+    if metric.family == "custom":
+        return CustomEngine(metric, problem, total)
+    if metric.statistic == "concordance":
+        return ConcordanceEngine(metric, problem, total)
+    if metric.family == "rank":
+        return RankEngine(metric, problem, total)
+    return SumEngine(metric, problem, max(total, float(problem.n)))

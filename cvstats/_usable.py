@@ -1,0 +1,66 @@
+"""Which draws a metric can use, judged from labels and weights alone, so that every block of a cube agrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._arrays import Problem
+from .metrics import Metric
+
+
+@dataclass(frozen=True)
+class LabelCheck:
+    """What the labels of a draw must hold for a metric to be defined."""
+
+    requires: str
+    y: np.ndarray
+    event: np.ndarray | None
+    weight: np.ndarray | None
+    n_classes: int
+
+    @classmethod
+    def of(cls, metric: Metric, problem: Problem) -> LabelCheck:
+        """Return the check for a metric on a problem whose columns share their labels."""
+        return cls(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
+
+    def chosen(self, weights: np.ndarray) -> np.ndarray:
+        """Return which rows of `weights` (draw, n) the metric is defined for."""
+        w = weights if self.weight is None else weights * self.weight
+        some = w.sum(axis=1) > 0
+        if self.requires in ("classes", "positive", "negative"):
+            codes = {"positive": [1], "negative": [0]}.get(self.requires, list(range(self.n_classes)))
+            if self.requires == "positive" and self.n_classes > 2:
+                codes = list(range(self.n_classes))
+            for code in codes:
+                some = some & (w[:, self.y == code].sum(axis=1) > 0)
+        elif self.requires == "spread":
+            low = np.where(w > 0, self.y, np.inf).min(axis=1, initial=np.inf)
+            high = np.where(w > 0, self.y, -np.inf).max(axis=1, initial=-np.inf)
+            some = some & (low < high)
+        elif self.requires == "pairs":
+            some = some & self._comparable(w)
+        return np.asarray(some)
+
+    def _comparable(self, w: np.ndarray) -> np.ndarray:
+        """Return whether some observed event is followed by a later (or equally late, censored) sample."""
+        assert self.event is not None
+        rank = 2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0)
+        events = self.event == 1
+        first = np.where((w > 0) & events, rank, np.inf).min(axis=1, initial=np.inf)
+        latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
+        return np.asarray(first < latest)
+
+    def pair(self, counts: np.ndarray) -> np.ndarray:
+        """Return which draws can both choose (the counts) and judge (the samples left out)."""
+        return self.chosen(counts) & self.chosen(counts == 0)
+
+    def possible(self, strata: np.ndarray | None) -> bool:
+        """Return whether any draw could be usable, so that drawing again is not endless."""
+        ones = np.ones((1, len(self.y)))
+        if not self.chosen(ones)[0] or len(self.y) < 2:
+            return False
+        if self.requires == "classes":
+            return all(int((self.y == code).sum()) >= 2 for code in range(self.n_classes))
+        return True

@@ -1,0 +1,273 @@
+"""Resampling as weights: every draw is a row of counts over samples, shared by all configurations.
+
+Draws come in quanta of 32, each from its own seed, so that the first B' of B draws are the draws of a run with B',
+and nothing depends on blocks, workers or numpy's own stream of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError, check_count, nearest, show
+from .cube import check_cube
+
+QUANTUM = 32
+ATTEMPTS = 1000
+Rng = int | np.random.Generator | None
+
+
+def entropy(rng: Any) -> int:
+    """Return the integer that seeds everything: the seed itself, or one drawn from a generator (SPEC 7)."""
+    if rng is None:
+        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        if rng < 0:
+            raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
+        return int(rng)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
+
+
+class Bootstrap:
+    """Bootstrap draws made on demand: ``block(start, stop)`` returns counts (draw, n).
+
+    Parameters
+    ----------
+    n, times, seed
+        Number of samples, number of draws, and the entropy of the stream.
+    group
+        (n,) codes of clusters that are drawn whole.
+    strata
+        (n,) codes within which units are drawn.
+    usable
+        Tells which rows of counts can be used; the others are drawn again, keyed by draw and attempt.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        times: int,
+        seed: int,
+        *,
+        group: np.ndarray | None = None,
+        strata: np.ndarray | None = None,
+        usable: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        self.n, self.times, self.seed, self.group, self.usable = n, times, seed, group, usable
+        units = n if group is None else int(group.max()) + 1
+        layer = np.zeros(units, int) if strata is None else strata
+        if strata is not None and group is not None:
+            layer = np.zeros(units, int)
+            layer[group] = strata
+        size = np.bincount(layer)
+        start = np.concatenate([[0], np.cumsum(size)[:-1]])
+        self._units = units
+        self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
+        slot = np.sort(layer, kind="stable")
+        self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
+        self._start = start[slot].astype(np.int64)
+        self.total = float(units) if group is None else float(units * np.bincount(group).max())
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        first, last = start // QUANTUM, -(-stop // QUANTUM)
+        rows = [self._quantum(q) for q in range(first, last)]
+        counts = rows[0] if len(rows) == 1 else np.concatenate(rows)
+        counts = counts[start - first * QUANTUM : stop - first * QUANTUM]
+        redrawn = np.zeros(len(counts), int)
+        if self.usable is None:
+            return counts, redrawn
+        bad = np.flatnonzero(~self.usable(counts))
+        for attempt in range(1, ATTEMPTS + 1):
+            if not bad.size:
+                break
+            for row in bad:
+                draw = start + row
+                counts[row] = self._counts((draw // QUANTUM, draw % QUANTUM, attempt), 1)[0]
+            redrawn[bad] += 1
+            bad = bad[~self.usable(counts[bad])]
+        return counts, redrawn
+
+    def _quantum(self, q: int) -> np.ndarray:
+        return self._counts((q,), QUANTUM)
+
+    def _counts(self, key: tuple[int, ...], rows: int) -> np.ndarray:
+        """Return counts of `rows` draws: raw 32-bit words u become unit (u * size) >> 32 of their stratum."""
+        units = self._units
+        words = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)).random_raw(-(-rows * units // 2))
+        u = words.astype("<u8", copy=False).view("<u4")[: rows * units].reshape(rows, units).astype(np.uint64)
+        u *= self._size
+        u >>= np.uint64(32)
+        index = u.view(np.int64)
+        if self._start.any():
+            index += self._start
+        if units < 4096:
+            index += np.arange(rows)[:, None] * units
+            counts = np.bincount(index.ravel(), minlength=rows * units).reshape(rows, units)
+        else:
+            counts = np.stack([np.bincount(row, minlength=units) for row in index])
+        counts = counts.astype(np.int32)
+        if self._start.any():
+            plain = np.empty_like(counts)
+            plain[:, self._member] = counts
+            counts = plain
+        return counts if self.group is None else counts[:, self.group]
+
+
+class Given:
+    """Draws supplied by the caller: used as they are, never drawn again."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights = weights
+        self.times, self.n = weights.shape
+        self.total = float(weights.sum(axis=1).max(initial=0.0))
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights of draws `start` to `stop`, and zeros because none was drawn again."""
+        part = self.weights[start:stop]
+        return part, np.zeros(len(part), int)
+
+
+def bootstrap(
+    cube: xr.DataArray,
+    times: int = 1000,
+    *,
+    rng: Rng = None,
+    groups: Any = None,
+    strata: Any = None,
+) -> xr.DataArray:
+    """Return bootstrap draws as counts over samples, what ``draws=`` of the protocols takes.
+
+    Parameters
+    ----------
+    cube
+        Only its samples (and the coordinates named below) matter.
+    times
+        Number of draws.
+    rng
+        Seed or generator; the same seed gives the same draws, and the first draws do not depend on `times`.
+    groups
+        Clusters to draw whole: a coordinate's name or one value per sample; ``group`` of the cube by default.
+    strata
+        Classes to draw within: a coordinate's name (such as ``"label"``) or one value per sample.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``; every row adds up to the number of samples unless groups differ in size.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.2], [0.6]], [1, 0, 1])
+    >>> cs.bootstrap(cube, 2, rng=1).sum("sample").values
+    array([3, 3])
+    """
+    check_cube(cube)
+    check_count(times, "times")
+    group, layer = group_codes(cube, groups), strata_codes(cube, strata)
+    check_nested(group, layer)
+    draws = Bootstrap(cube.sizes["sample"], times, entropy(rng), group=group, strata=layer)
+    return _labelled(draws.block(0, times)[0], cube)
+
+
+def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632, rng: Rng = None) -> xr.DataArray:
+    """Return draws without replacement: each holds the share `fraction` of the samples (or of the groups) once.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.2], [0.6], [0.1]], [1, 0, 1, 0])
+    >>> cs.subsample(cube, 2, fraction=0.5, rng=1).sum("sample").values
+    array([2, 2])
+    """
+    check_cube(cube)
+    check_count(times, "times")
+    group = group_codes(cube, None)
+    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
+    size = round(fraction * units)
+    if not 0 < fraction < 1 or not 0 < size < units:
+        raise InputError(f"`fraction` must leave samples both in and out of a draw; {fraction!r} of {units} does not.")
+    seed = entropy(rng)
+    counts = np.zeros((times, units), np.int32)
+    for row in range(times):
+        words = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(row,))).random_raw(units)
+        counts[row, np.argsort(words, kind="stable")[:size]] = 1
+    return _labelled(counts if group is None else counts[:, group], cube)
+
+
+def jackknife(cube: xr.DataArray) -> xr.DataArray:
+    """Return the leave-one-out weights: draw i leaves out sample i (or group i).
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.jackknife(cs.as_cube([[0.9], [0.2]], [1, 0])).values
+    array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
+    check_cube(cube)
+    group = group_codes(cube, None)
+    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
+    weights = 1 - np.eye(units, dtype=np.int32)
+    return _labelled(weights if group is None else weights[:, group], cube)
+
+
+def _labelled(counts: np.ndarray, cube: xr.DataArray) -> xr.DataArray:
+    coords = {"draw": np.arange(len(counts)), "sample": cube["sample"].variable}
+    return xr.DataArray(counts, dims=("draw", "sample"), coords=coords, name="weights")
+
+
+def sample_values(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
+    """Return one value per sample from a coordinate's name, a DataArray or an array."""
+    n = cube.sizes["sample"]
+    if isinstance(given, str):
+        if given not in cube.coords:
+            raise InputError(f"`{argument}`={given!r} is not a coordinate of the cube{nearest(given, map(str, cube.coords))}.")
+        values = cube.coords[given]
+        if values.dims != ("sample",):
+            raise InputError(f"`{argument}`={given!r} must have the one dimension 'sample'; found {show(values.dims)}.")
+        return np.asarray(values.values)
+    values = np.asarray(given)
+    if values.shape != (n,):
+        raise InputError(f"`{argument}` must have one value per sample ({n}); got shape {values.shape}.")
+    return values
+
+
+def group_codes(cube: xr.DataArray, groups: Any) -> np.ndarray | None:
+    """Return codes of the clusters, by default those of the cube's ``group`` coordinate."""
+    if groups is None:
+        if "group" not in cube.coords:
+            return None
+        groups = "group"
+    codes: np.ndarray = pd.factorize(sample_values(cube, groups, "groups"))[0]
+    return codes
+
+
+def strata_codes(cube: xr.DataArray, strata: Any) -> np.ndarray | None:
+    """Return codes of the strata, or None."""
+    if strata is None:
+        return None
+    values = sample_values(cube, strata, "strata")
+    codes: np.ndarray = pd.factorize(values, sort=values.dtype.kind != "O")[0]
+    return codes
+
+
+def check_nested(group: np.ndarray | None, strata: np.ndarray | None) -> None:
+    """Raise when a cluster lies in more than one stratum, because it could not be drawn whole within one."""
+    if group is None or strata is None:
+        return
+    low, high = np.full(group.max() + 1, strata.max() + 1), np.full(group.max() + 1, -1)
+    np.minimum.at(low, group, strata)
+    np.maximum.at(high, group, strata)
+    if (low != high).any():
+        raise InputError(
+            f"`strata` split {int((low != high).sum())} of {len(low)} groups; groups are drawn whole, "
+            "so each must lie in one stratum. Use strata=None."
+        )

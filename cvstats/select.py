@@ -1,0 +1,131 @@
+"""Selection strategies: which configuration a table of scores makes the winner.
+
+A strategy is any function ``select(scores, *, direction, std_error=None, complexity=None)`` that returns the index of
+the winner along the last axis. Scores may have leading axes (draws), and NaN marks what cannot be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ._check import InputError, check_option
+
+
+class Select(Protocol):
+    """The papers' configuration selection strategy."""
+
+    def __call__(
+        self,
+        scores: np.ndarray,
+        *,
+        direction: str,
+        std_error: np.ndarray | None = None,
+        complexity: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the index of the winner along the last axis."""
+        ...
+
+
+def _performance(scores: np.ndarray, direction: str) -> np.ndarray:
+    """Return scores with higher better and NaN never best."""
+    check_option(direction, ("maximize", "minimize"), "direction")
+    values = np.asarray(scores, float) * (1 if direction == "maximize" else -1)
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def select_best(
+    scores: np.ndarray,
+    *,
+    direction: str,
+    std_error: np.ndarray | None = None,
+    complexity: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the best-scoring configuration, the first of several equally good ones.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> int(cs.select_best([0.7, 0.9, 0.9], direction="maximize"))
+    1
+    """
+    return np.argmax(_performance(scores, direction), axis=-1)
+
+
+def select_one_se(
+    scores: np.ndarray,
+    *,
+    direction: str,
+    std_error: np.ndarray | None = None,
+    complexity: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the simplest configuration within one bootstrap standard error of the best's score.
+
+    Simplest means smallest `complexity`; without it the first. Ties in complexity go to the better score, then to
+    the first.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> int(cs.select_one_se([0.88, 0.9], direction="maximize", std_error=[0.03, 0.03], complexity=[1, 5]))
+    0
+    """
+    if std_error is None:
+        raise InputError("select_one_se needs `std_error`, one bootstrap standard error per configuration.")
+    performance = _performance(scores, direction)
+    best = np.argmax(performance, axis=-1)[..., None]
+    error = np.broadcast_to(np.asarray(std_error, float), performance.shape)
+    slack = np.take_along_axis(error, best, axis=-1)
+    return _simplest(performance, np.take_along_axis(performance, best, axis=-1) - np.nan_to_num(slack), complexity)
+
+
+def select_within(loss: float) -> Select:
+    """Return the strategy "the simplest configuration within `loss` of the best's score".
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> int(cs.select_within(0.05)([0.88, 0.9], direction="maximize", complexity=[1, 5]))
+    0
+    """
+    if isinstance(loss, bool) or not isinstance(loss, (int, float, np.floating)) or not 0 <= loss < np.inf:
+        raise InputError(f"`loss` must be a finite number that is not negative; got {loss!r}.")
+    return _Within(float(loss))
+
+
+class _Within:
+    """The strategy that `select_within` returns; a class so that workers can receive it."""
+
+    def __init__(self, loss: float) -> None:
+        self.loss = loss
+        self.__name__ = f"select_within({loss:g})"
+
+    def __call__(
+        self,
+        scores: np.ndarray,
+        *,
+        direction: str,
+        std_error: np.ndarray | None = None,
+        complexity: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the index of the simplest configuration within the loss of the best."""
+        performance = _performance(scores, direction)
+        return _simplest(performance, performance.max(axis=-1, keepdims=True) - self.loss, complexity)
+
+
+def _simplest(performance: np.ndarray, floor: np.ndarray, complexity: np.ndarray | None) -> np.ndarray:
+    """Return the smallest complexity (then the best score, then the first) among those not below `floor`."""
+    good = (performance >= floor) & (performance > -np.inf)
+    if complexity is None:
+        return np.argmax(good, axis=-1)
+    size = np.broadcast_to(np.asarray(complexity, float), performance.shape)
+    size = np.where(good, np.where(np.isnan(size), np.inf, size), np.inf)
+    least = good & (size == size.min(axis=-1, keepdims=True))
+    return np.argmax(np.where(least, performance, -np.inf), axis=-1)
+
+
+def needs_std_error(select: Callable[..., np.ndarray]) -> bool:
+    """Return whether a strategy must know standard errors, which takes a first pass over the draws."""
+    return select is not select_best and not isinstance(select, _Within)
