@@ -365,9 +365,9 @@ good = kfold([0, 1] * 6, 3, rng=1)
         (lambda: kfold([0, 1] * 6, "loo", repeats=2), "`repeats` must be 1 for leave-one-out"),
         (
             lambda: kfold([0, 1] * 6, 3, rng="a"),
-            "`rng` must be None, a non-negative integer or a numpy Generator; got 'a'.",
+            "`rng` must be a non-negative integer, a numpy Generator or None; got 'a'.",
         ),
-        (lambda: kfold([0, 1] * 6, 3, rng=True), "`rng` must be None"),
+        (lambda: kfold([0, 1] * 6, 3, rng=True), "`rng` must be a non-negative integer"),
         (lambda: kfold([0, 0, 1], 2), "class 1 is in only one sample, so folds cannot be stratified by class."),
         (lambda: kfold([0, 0, 1, 1], 2, groups=[0, 1, 2, 2]), "class 1 is in only one group"),
         (lambda: kfold([0, 1] * 3, 7, stratified=False), "`k`=7 folds cannot be made from 6 samples; use at most 6."),

@@ -1,0 +1,255 @@
+"""Linear discriminants on two Gaussian classes that were sampled separately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from cvstats._check import InputError, check_count, check_level
+from cvstats._fold_kernels import check_rng, deal
+from cvstats.cube import as_cube
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+FEATURES = 3
+
+
+def separate_gaussian(
+    n_samples: int = 80,
+    *,
+    ratio: float = 0.5,
+    prior: float = 0.5,
+    correlation: tuple[float, float] = (0.8, 0.8),
+    distance: float = 3.0,
+    folds: int = 5,
+    k0: int | None = None,
+    k1: int | None = None,
+    shrinkage: Sequence[float] = (0.0,),
+    repeats: int = 1,
+    trials: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Simulate separate sampling: cross-validated linear discriminants whose true error is known exactly.
+
+    Class y has three features from N(mu_y, S_y), S_y with ones on the diagonal and ``correlation[y]`` beside it;
+    mu_0 = 0 and mu_1 = (0, 0, theta). The discriminant W(x) = (x - (m_0 + m_1) / 2)' S^-1 (m_0 - m_1) + log(n_0 / n_1)
+    decides for class 0 when W > 0. Its true error is c P(W <= 0 | class 0) + (1 - c) P(W > 0 | class 1).
+
+    Parameters
+    ----------
+    n_samples, ratio
+        n, and the sampling ratio r: n_0 = ceil(n r) samples are of class 0, whatever the population is.
+    prior
+        c, the probability of class 0 in the population; it enters only the coordinate ``truth``.
+    correlation, distance
+        theta is set so that the Mahalanobis distance of the classes (equal correlations) or their Bhattacharyya
+        distance (unequal ones) is `distance`.
+    folds, k0, k1
+        Folds of ordinary (stratified) cross-validation, and of each class under separate sampling (default `folds`).
+    shrinkage
+        One configuration per value, which is added to the diagonal of the pooled covariance; 0 is the plain rule.
+    repeats, trials
+        Random partitions of the same data (dim ``repeat``), and data sets (batch dim ``trial``), made all at once.
+    rng
+        Seed or generator.
+
+    Returns
+    -------
+    separate : xarray.DataArray
+        Cube of scores -W (class 1 is positive, threshold 0) with dims ``sample, configuration, partner[, repeat]
+        [, trial]``: one prediction of a sample for every fold of the other class left out with it.
+    ordinary : xarray.DataArray
+        Cube of ordinary cross-validation on the same data (on the same folds when k0 = k1 = folds).
+        Both have the coordinates ``truth``, ``truth_0`` and ``truth_1``: the error of the rule trained on all n
+        samples, overall and by class.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias and how to
+    correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> separate, ordinary = cs.separate_gaussian(80, ratio=0.7, prior=0.1, rng=1)
+    >>> dict(separate.sizes), ordinary.dims
+    ({'sample': 80, 'configuration': 1, 'partner': 5}, ('sample', 'configuration'))
+    """
+    n = check_count(n_samples, "n_samples", minimum=4)
+    c, r = check_level(prior, "prior"), check_level(ratio, "ratio")
+    n0 = int(np.ceil(round(n * r, 9)))
+    k = check_count(folds, "folds", minimum=2)
+    k0, k1 = (k if each is None else check_count(each, name, minimum=2) for name, each in (("k0", k0), ("k1", k1)))
+    repeats = check_count(repeats, "repeats")
+    several = 1 if trials is None else check_count(trials, "trials")
+    extra = _shrinkage(shrinkage)
+    _check_sizes((n0, n - n0), (k0, k1), k, extra)
+    generator = check_rng(rng)
+    cov0, cov1 = _covariances(correlation)
+    mean1 = np.array([0.0, 0.0, _theta(cov0, cov1, distance)])
+    x = generator.standard_normal((several, n, FEATURES))
+    x[:, :n0] = x[:, :n0] @ np.linalg.cholesky(cov0).T
+    x[:, n0:] = x[:, n0:] @ np.linalg.cholesky(cov1).T + mean1
+    label = np.repeat([0, 1], [n0, n - n0])
+    fold = np.concatenate([deal(label[label == y], kk, repeats, generator) for y, kk in ((0, k0), (1, k1))], axis=1)
+    shared = k0 == k1 == k
+    ordinary_fold = fold if shared else deal(label, k, repeats, generator)
+
+    sep = _separate_scores(x, fold, n0, k0, k1, extra)
+    both = sep if shared else _separate_scores(x, ordinary_fold, n0, k, k, extra)
+    own = np.broadcast_to(ordinary_fold[None, :, :, None, None], (*both.shape[:3], 1, both.shape[4]))
+    ordinary = np.take_along_axis(both, own, axis=3)[:, :, :, 0]
+    whole = np.zeros((1, n), np.intp)
+    rule = _train(_moments(x[:, :n0], whole[:, :n0], 0), _moments(x[:, n0:], whole[:, n0:], 0), extra)
+    errors = _true_errors(rule, mean1, cov0, cov1)
+    truth = {"truth": c * errors[0] + (1 - c) * errors[1], "truth_0": errors[0], "truth_1": errors[1]}
+    batch = trials is not None
+    return (
+        _labelled(np.moveaxis(sep, 4, 3), ("partner",), label, fold, truth, extra, batch),
+        _labelled(ordinary, (), label, ordinary_fold, truth, extra, batch),
+    )
+
+
+class _Rule(NamedTuple):
+    """W(x) = slope . x + intercept."""
+
+    slope: Floats
+    intercept: Floats
+
+
+class _Moments(NamedTuple):
+    """Count, mean and scatter of what remains of a class without each of its folds (trial, repeat, fold, ...)."""
+
+    size: Floats
+    mean: Floats
+    scatter: Floats
+
+
+def _moments(x: Floats, fold: Ints, k: int) -> _Moments:
+    """Return the moments without each of `k` folds, or (k = 0) those of the whole class as its only entry."""
+    trials, n, d = x.shape
+    left_out = (fold[:, None] == np.arange(k)[:, None]).astype(float) if k else np.zeros((len(fold), 1, n))
+    kept = 1 - left_out  # (repeat, fold, sample)
+    count = kept.sum(-1)
+    mean = np.einsum("rkn,tnd->trkd", kept, x, optimize=True) / count[..., None]
+    outer = (x[..., :, None] * x[..., None, :]).reshape(trials, n, d * d)
+    second = np.einsum("rkn,tne->trke", kept, outer, optimize=True).reshape(trials, *count.shape, d, d)
+    return _Moments(count, mean, second - count[..., None, None] * mean[..., :, None] * mean[..., None, :])
+
+
+def _train(zero: _Moments, one: _Moments, shrinkage: Floats) -> _Rule:
+    """Return the discriminants for every pair of left-out folds: (trial, repeat, fold0, fold1, configuration, ...)."""
+    n0, n1 = zero.size[:, :, None], one.size[:, None, :]
+    m0, m1 = zero.mean[:, :, :, None], one.mean[:, :, None, :]
+    pooled = (zero.scatter[:, :, :, None] + one.scatter[:, :, None, :]) / (n0 + n1 - 2)[..., None, None]
+    pooled = pooled[..., None, :, :] + shrinkage[:, None, None] * np.eye(FEATURES)
+    apart = np.broadcast_to((m0 - m1)[..., None, :, None], (*pooled.shape[:-1], 1))
+    slope: Floats = np.linalg.solve(pooled, apart)[..., 0].astype(np.float64)
+    intercept = np.log(n0 / n1)[..., None] - np.einsum("...cd,...d->...c", slope, (m0 + m1) / 2)
+    return _Rule(slope, intercept)
+
+
+def _separate_scores(x: Floats, fold: Ints, n0: int, k0: int, k1: int, shrinkage: Floats) -> Floats:
+    """Return -W of every sample (trial, repeat, sample, partner, configuration), NaN beyond a class's partners."""
+    rule = _train(_moments(x[:, :n0], fold[:, :n0], k0), _moments(x[:, n0:], fold[:, n0:], k1), shrinkage)
+    repeats, n = fold.shape
+    scores = np.full((len(x), repeats, n, max(k0, k1), shrinkage.size), np.nan)
+    r = np.arange(repeats)[:, None]
+    for rows, partners, by_fold in ((slice(0, n0), k1, rule), (slice(n0, n), k0, _swapped(rule))):
+        slope, intercept = (part[:, r, fold[:, rows]] for part in by_fold)  # (trial, repeat, sample, partner, ...)
+        w = np.einsum("trspcd,tsd->trspc", slope, x[:, rows], optimize=True) + intercept
+        scores[:, :, rows, :partners] = -w
+    return scores
+
+
+def _swapped(rule: _Rule) -> _Rule:
+    return _Rule(np.swapaxes(rule.slope, 2, 3), np.swapaxes(rule.intercept, 2, 3))
+
+
+def _true_errors(rule: _Rule, mean1: Floats, cov0: Floats, cov1: Floats) -> tuple[Floats, Floats]:
+    """Return the exact class errors (trial, configuration) of the rule trained on all samples."""
+    from scipy.special import ndtr
+
+    slope, intercept = rule.slope[:, 0, 0, 0], rule.intercept[:, 0, 0, 0]
+    spread0, spread1 = (np.sqrt(np.einsum("tcd,de,tce->tc", slope, cov, slope)) for cov in (cov0, cov1))
+    return ndtr(-intercept / spread0), ndtr((slope @ mean1 + intercept) / spread1)
+
+
+def _labelled(
+    values: Floats,
+    more_dims: tuple[str, ...],
+    label: Ints,
+    fold: Ints,
+    truth: dict[str, Floats],
+    shrinkage: Floats,
+    batch: bool,
+) -> xr.DataArray:
+    """Return scores (trial, repeat, sample, configuration[, partner]) as a cube."""
+    dims = ("trial", "repeat", "sample", "configuration", *more_dims)
+    order = ("sample", "configuration", *more_dims, "repeat", "trial")
+    names = ["lda" if value == 0 else f"lda, shrinkage {value:g}" for value in shrinkage]
+    coords: dict[str, Any] = {dim: np.arange(size) for dim, size in zip(dims, values.shape, strict=True)}
+    coords |= {"configuration": names, "shrinkage": ("configuration", shrinkage)}
+    coords |= {"label": ("sample", label), "fold": (("sample", "repeat"), fold.T)}
+    coords |= {name: (("configuration", "trial"), array.T) for name, array in truth.items()}
+    cube = xr.DataArray(values, dims=dims, coords=coords).transpose(*order)
+    if fold.shape[0] == 1:
+        cube = cube.isel(repeat=0, drop=True)
+    if not batch:
+        cube = cube.isel(trial=0, drop=True)
+    return as_cube(cube, kind="score", positive=1, threshold=0.0)
+
+
+def _covariances(correlation: Any) -> tuple[Floats, Floats]:
+    valid = isinstance(correlation, (tuple, list)) and len(correlation) == 2
+    if not valid or not all(-1 / (FEATURES - 1) < float(rho) < 1 for rho in correlation):
+        raise InputError(f"`correlation` must be two numbers in (-0.5, 1), one per class; got {correlation!r}.")
+    eye = np.eye(FEATURES)
+    one, two = (float(rho) + (1 - float(rho)) * eye for rho in correlation)
+    return one, two
+
+
+def _theta(cov0: Floats, cov1: Floats, distance: Any) -> float:
+    """Return the shift of the last feature that puts the classes at the given distance."""
+    if isinstance(distance, bool) or not isinstance(distance, (int, float, np.number)) or not distance > 0:
+        raise InputError(f"`distance` must be a positive number; got {distance!r}.")
+    between = (cov0 + cov1) / 2
+    unit = np.linalg.inv(between)[-1, -1]
+    if np.array_equal(cov0, cov1):
+        return float(distance / np.sqrt(unit))
+    log_dets = [np.linalg.slogdet(cov)[1] for cov in (between, cov0, cov1)]
+    apart = (log_dets[0] - (log_dets[1] + log_dets[2]) / 2) / 2  # what unequal covariances contribute
+    if distance <= apart:
+        raise InputError(f"`distance` must exceed {apart:.4g}, the distance of these covariances; got {distance!r}.")
+    return float(np.sqrt(8 * (distance - apart) / unit))
+
+
+def _shrinkage(values: Any) -> Floats:
+    array = np.atleast_1d(np.asarray(values, float))
+    if (
+        array.ndim != 1
+        or array.size == 0
+        or not (np.isfinite(array) & (array >= 0)).all()
+        or np.unique(array).size < array.size
+    ):
+        raise InputError(f"`shrinkage` must be distinct numbers that are not negative; got {values!r}.")
+    return array
+
+
+def _check_sizes(sizes: tuple[int, int], folds: tuple[int, int], k: int, shrinkage: Floats) -> None:
+    for name, size, own in zip(("class 0", "class 1"), sizes, folds, strict=True):
+        if size < max(own, k):
+            raise InputError(
+                f"`ratio` leaves {size} samples in {name}, fewer than its {max(own, k)} folds; "
+                "change `ratio`, `n_samples` or the number of folds."
+            )
+    train = sum(size - -(-size // min(own, k)) for size, own in zip(sizes, folds, strict=True))
+    if train - 2 < FEATURES and (shrinkage == 0).any():
+        raise InputError(
+            f"`n_samples` leaves {train} samples to train on, too few for the covariance of {FEATURES} features; "
+            "raise `n_samples` or `shrinkage`."
+        )
