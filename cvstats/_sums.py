@@ -130,7 +130,7 @@ class SumEngine:
 
     def values(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
         """Return scores from sums, averaged over repeats."""
-        scaled = [value / self.divisor if self.divisor != 1 else value.astype(float, copy=False) for value in sums]
+        scaled = [value.astype(float) / self.divisor for value in sums]
         with np.errstate(divide="ignore", invalid="ignore"):
             score = self.metric.formula(scaled, [label.astype(float, copy=False) for label in labels])
         if self.pooled:

@@ -1,0 +1,199 @@
+"""What a layout of saved predictions declares, and what its parser hands on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._check import InputError, show
+
+ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
+WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|Inf|nan|NaN)")
+TRUE_FALSE = {"True": True, "False": False, "TRUE": True, "FALSE": False, "true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What the caller said, for layouts whose files do not say it."""
+
+    labels: Any = None
+    positive: Hashable | None = None
+    kind: str | None = None
+    name: str = "configuration"
+
+
+@dataclass
+class Parsed:
+    """One table in our own words.
+
+    Attributes
+    ----------
+    frame : columns among sample, configuration, repeat, fold, label, group, weight, event, and those named below.
+    values : class -> column of its probability or score; ``{None: column}`` for one value per prediction.
+    extras : columns that may describe configurations or samples (tuning values, complexity).
+    """
+
+    frame: pd.DataFrame
+    values: dict[Any, str]
+    extras: list[str] = field(default_factory=list)
+    kind: str | None = None
+    positive: Any = None
+    threshold: float | None = None
+    ignored: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    averaged: bool = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one layout is recognised by its column names, and how it is read.
+
+    Attributes
+    ----------
+    needs : regular expressions; each must match a column name.
+    lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
+    unlike : the same in words: what the layout must not be confused with.
+    chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
+    """
+
+    name: str
+    title: str
+    needs: tuple[str, ...]
+    parse: Callable[[pd.DataFrame, Hints], Parsed]
+    lacks: tuple[str, ...] = ()
+    unlike: str = ""
+    chunked: bool = False
+    auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
+
+    def missing(self, columns: Iterable[str]) -> list[str]:
+        """Return the needed columns that are not there."""
+        names = list(columns)
+        return [need for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
+
+    def matches(self, columns: Sequence[str], hints: Hints) -> bool:
+        """Return whether the column names are those of this layout."""
+        if self.missing(columns) or any(re.fullmatch(lack, name) for lack in self.lacks for name in columns):
+            return False
+        return self.auto(columns, hints)
+
+
+def texts(values: Iterable[Any]) -> list[str]:
+    """Return values as text in the shortest form that reads back: 2.0 is "2", True is "True"."""
+    out = []
+    for value in values:
+        value = value.item() if isinstance(value, np.generic) else value
+        out.append(str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value))
+    return out
+
+
+def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
+    """Return distinct values read as text in their natural type, when nothing is lost by it.
+
+    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and array.size and np.all(array == np.floor(array)) and np.all(np.abs(array) < 2**53):
+        return array.astype(np.int64) if ids else array
+    if array.dtype.kind not in "OUT" or not array.size or not all(isinstance(value, str) for value in array):
+        return array
+    if all(WHOLE.fullmatch(value) for value in array):
+        return np.array([int(value) for value in array], np.int64)
+    if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
+        numbers = np.array([float(value) for value in array])
+        whole = bool(np.all(numbers == np.floor(numbers)))
+        if not ids or whole:
+            return numbers.astype(np.int64) if ids else numbers
+    if not ids and all(value in TRUE_FALSE for value in array):
+        return np.array([TRUE_FALSE[value] for value in array])
+    return array.astype(str)
+
+
+def natural_column(column: pd.Series, *, ids: bool = False) -> pd.Series:
+    """Return a column of text in its natural type, converting each distinct value once."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        kept = np.asarray(column.cat.categories, dtype=object)
+        codes = column.cat.codes.to_numpy()
+    elif column.dtype.kind in "biuf":
+        return column
+    else:
+        codes, found = pd.factorize(column)
+        kept = np.asarray(found, dtype=object)
+    values = natural(kept, ids=ids)
+    if (codes < 0).any():
+        filler = np.array([np.nan]) if values.dtype.kind in "if" else np.array([None], object)
+        values = np.concatenate([values.astype(float) if values.dtype.kind in "if" else values.astype(object), filler])
+    return pd.Series(values[codes] if len(values) else np.full(len(codes), np.nan), index=column.index)
+
+
+def truth_column(frame: pd.DataFrame, hints: Hints, layout: str, taken: Iterable[str] = ()) -> str | None:
+    """Return the column that holds the truth, or None when the caller gave it; else say how to give it."""
+    if hints.labels is not None:
+        return None
+    found = [name for name in TRUTHS if name in frame.columns and name not in set(taken)]
+    if len(found) != 1:
+        what = f"has several that could be it: {show(found)}" if found else "has no column for it"
+        raise InputError(
+            f"the truth is not in the file: layout {layout!r} {what}. "
+            "Name it with columns={'label': <column>}, or give it with labels= (one per row, or a Series by sample id)."
+        )
+    return found[0]
+
+
+def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
+    """Return sample ids for a layout without any: the row names if unique, else row numbers from 0; and a note."""
+    for name in ("sample", ROW_NAMES):
+        if name in frame.columns and frame[name].is_unique:
+            return frame[name], "samples are named by the file's row names"
+    return pd.Series(np.arange(len(frame)), index=frame.index), "the file has no sample ids: samples are numbered by row"
+
+
+def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray:
+    """Return the repeat (from 0) of each row when only resampling iterations are named.
+
+    Iterations are taken in the order of appearance; a new repeat begins with the first iteration that holds out a
+    sample the current repeat has already seen. Folds of one partition thus share a repeat; bootstrap and hold-out
+    iterations, which overlap, become repeats of their own.
+    """
+    samples, n = pd.factorize(sample)[0], int(sample.nunique())
+    codes, names = pd.factorize(iteration)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    seen = np.zeros(n, bool)
+    number = np.zeros(len(names), np.int64)
+    current = 0
+    for i in range(len(names)):
+        members = samples[order[bounds[i] : bounds[i + 1]]]
+        if seen[members].any():
+            current += 1
+            seen[:] = False
+        seen[members] = True
+        number[i] = current
+    return np.asarray(number[codes])
+
+
+def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Return one name per distinct tuple of tuning values, such as ``C=0.5, sigma=1``."""
+    if not columns:
+        raise InputError("no columns to name configurations by.")
+    parts = [pd.factorize(frame[name], use_na_sentinel=False) for name in columns]
+    key = np.zeros(len(frame), np.int64)
+    for codes, found in parts:
+        key = key * max(len(found), 1) + codes
+    codes, _ = pd.factorize(key)
+    first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
+    labels = [texts(found[part[first]]) for part, found in parts]
+    names = [", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True)) for row in zip(*labels, strict=True)]
+    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
+
+
+def first_is_constant(key: pd.Series, column: pd.Series) -> bool:
+    """Return whether `column` has one value for each value of `key`."""
+    pairs = pd.DataFrame({"key": pd.factorize(key)[0], "value": pd.factorize(column, use_na_sentinel=False)[0]})
+    return len(pairs.drop_duplicates()) == pairs["key"].nunique()

@@ -1,0 +1,80 @@
+"""as.data.table(prediction) of mlr3, and as.data.frame(pred) of its predecessor mlr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._check import InputError, show
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, repeats_of_iterations
+
+PROBABILITY = "prob."
+KNOWN = ("row_ids", "id", "truth", "response", "iteration", "iter", "set", "learner_id", "task_id", "se", "label", ROW_NAMES)
+
+
+def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
+    """Rows of several iterations may be stacked; repeats then show as repeated row ids."""
+    ids = "row_ids" if "row_ids" in frame.columns else "id"
+    if "set" in frame.columns and set(map(str, frame["set"].dropna().unique())) != {"test"}:
+        found = [str(name) for name in frame["set"].unique()]
+        raise InputError(f"mlr: column 'set' holds {show(found)}; keep the rows of the test sets only.")
+    classes = [name for name in frame.columns if name.startswith(PROBABILITY)]
+    values: dict[Any, str] = {None: "response"}
+    if classes and hints.kind != "label":
+        values = {name[len(PROBABILITY) :]: name for name in classes}
+    out = pd.DataFrame({"sample": frame[ids], "label": frame["truth"]})
+    out["configuration"] = frame["learner_id"] if "learner_id" in frame.columns else hints.name
+    for name in values.values():
+        out[name] = frame[name]
+    notes: list[str] = []
+    iteration = next((name for name in ("iteration", "iter") if name in frame.columns), None)
+    if iteration is not None:
+        out["fold"] = frame[iteration]
+        repeat = np.zeros(len(frame), np.int64)
+        for _, rows in out.groupby("configuration", observed=True, sort=False).indices.items():
+            repeat[rows] = repeats_of_iterations(out["sample"].iloc[rows], out["fold"].iloc[rows])
+        if repeat.any():
+            out["repeat"] = repeat
+            notes.append(f"{repeat.max() + 1} repeats were read off the iterations: a repeat ends when a sample returns")
+    else:
+        notes += _stacked(out, list(values.values()))
+    ignored = [name for name in frame.columns if name not in KNOWN and name not in classes]
+    return Parsed(out, values, ignored=ignored, notes=notes)
+
+
+def _stacked(out: pd.DataFrame, values: list[str]) -> list[str]:
+    """Number the appearances of each sample when repeats were stacked without an iteration column."""
+    count = out.groupby(["sample", "configuration"], observed=True, sort=False).cumcount().to_numpy()
+    if not count.any():
+        return []
+    times = int(count.max()) + 1
+    sizes = np.bincount(count)
+    first, rest = out[count == 0].set_index(["sample", "configuration"]), out[count == 1].set_index(["sample", "configuration"])
+    copies = len(first) == len(rest) and rest[values].equals(first.loc[rest.index, values])
+    if len(set(sizes.tolist())) > 1 or copies:
+        rows = np.flatnonzero(count == 1)[:5] + 1
+        what = "with identical predictions" if copies else "but not all equally often"
+        raise InputError(
+            f"duplicate rows: row ids appear up to {times} times {what} and there is no `iteration` column "
+            f"(first repeated in row {rows[0]}). Stack the iterations with their number, or remove the duplicates."
+        )
+    out["repeat"] = count
+    return [f"no `iteration` column: the {times} appearances of each row id, in order, were read as repeats"]
+
+
+MLR3 = Layout(
+    name="mlr3",
+    title="mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
+    needs=("row_ids", "truth", r"response|prob\..+"),
+    unlike="AMLB (predictions, truth), which has no row ids",
+    parse=parse,
+)
+MLR = Layout(
+    name="mlr",
+    title="mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
+    needs=("id", "truth", r"response|prob\..+", "iter", "set"),
+    unlike="mlr3, whose ids are called row_ids",
+    parse=parse,
+)

@@ -1,0 +1,46 @@
+"""A table with one column per configuration, without repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .._check import InputError, show
+from ._layout import ROW_NAMES, Hints, Layout, Parsed
+
+KEYS = ("sample", "label", "fold", "group", "weight", "event")
+
+
+def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
+    """Stack the configuration columns into rows."""
+    keys = [name for name in KEYS if name in frame.columns]
+    configurations = [name for name in frame.columns if name not in keys and name != ROW_NAMES]
+    if not configurations:
+        raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
+    kinds = {frame[name].dtype.kind in "biuf" for name in configurations}
+    if len(kinds) > 1:
+        odd = [name for name in configurations if frame[name].dtype.kind not in "biuf"]
+        raise InputError(
+            f"wide table: some configuration columns hold numbers and others text: {show(odd)}. Drop what is not a "
+            "prediction, or name the prediction columns with columns={'prediction': [...]}."
+        )
+    n, m = len(frame), len(configurations)
+    block = frame[configurations]
+    numeric = kinds == {True}
+    stacked = block.to_numpy(float if numeric else object).ravel()
+    long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
+    long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
+    long["prediction"] = stacked
+    note = f"{m} columns were taken as configurations: {show(configurations)}"
+    return Parsed(long, {None: "prediction"}, notes=[note])
+
+
+LAYOUT = Layout(
+    name="wide",
+    title="wide table (sample, label, [fold], one column per configuration)",
+    needs=("sample", "label"),
+    lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
+    unlike="the long table, which has a column called prediction",
+    parse=parse,
+    chunked=True,
+)
