@@ -114,8 +114,8 @@ def _summary(data: dict[str, Floats], sign: int) -> dict[str, Floats]:
         count = known.sum(0)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(known, values, 0).sum(0) / count
-            spread = np.where(known, (values - mean) ** 2, 0).sum(0) / (count - 1)
-        out[name], out[f"{name}_std_error"] = mean, np.sqrt(spread / count)
+            variance = np.where(known, (values - mean) ** 2, 0).sum(0) / (count - 1)
+            out[name], out[f"{name}_std_error"] = mean, np.sqrt(variance / count)
 
     def share(name: str, event: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
         add(name, np.where(known, event, np.nan))
