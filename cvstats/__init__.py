@@ -53,6 +53,13 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "subsample",
     ),
     "judge": ("select_and_judge",),
+    "protocols.tuned": (
+        "cv",
+        "cvt",
+        "cvm_cv",
+    ),
+    "protocols.tibshirani": ("tt",),
+    "protocols.nested": ("ncv",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -93,6 +100,11 @@ if TYPE_CHECKING:
     from .resample import jackknife as jackknife
     from .resample import subsample as subsample
     from .judge import select_and_judge as select_and_judge
+    from .protocols.tuned import cv as cv
+    from .protocols.tuned import cvt as cvt
+    from .protocols.tuned import cvm_cv as cvm_cv
+    from .protocols.tibshirani import tt as tt
+    from .protocols.nested import ncv as ncv
 
 
 def __getattr__(name: str) -> Any:

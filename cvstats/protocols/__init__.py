@@ -1,0 +1,1 @@
+"""The estimators: each chooses on some samples, judges on others, and says so in a few lines."""

@@ -1,0 +1,188 @@
+"""Nested cross-validation from saved inner predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from .._check import InputError, check_option, show
+from .._lazy import predicted
+from .._results import call_text, result
+from .._scoring import fold_scores
+from ..cube import check_cube
+from ..judge import aligned, map_batches
+from ..metrics import Metric, bound_metric, score
+from ..select import select_best
+from ._common import final_choice, folds_of, optimism
+
+
+def ncv(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    *,
+    inner: xr.DataArray,
+    inner_kind: str = "cv",
+    average: str = "fold",
+) -> xr.Dataset:
+    """Return the nested cross-validation estimate: each outer fold judges what its own training set chose.
+
+    In every outer fold the configuration is chosen on predictions made inside that fold's training set, and judged
+    on the fold itself. Nearly unbiased for the whole procedure "tune, then fit", at the price of training the inner
+    models; its spread is larger than that of `bbc`.
+
+    Parameters
+    ----------
+    cube, metric
+        Outer predictions (with folds) and metric.
+    inner
+        Predictions over ``sample, configuration, outer_fold[, repeat][, inner_repeat]``, NaN on the samples of the
+        outer fold itself. With a coordinate ``fold(sample, outer_fold[, repeat])`` the choice is by the average over
+        inner folds, otherwise pooled. Samples of the outer fold carry any fold id; it is not read.
+    inner_kind
+        ``"cv"``: inner cross-validation ([CV3] of Winderbaum and Koch). ``"training"``: predictions of each outer
+        fold's model on its own training samples ([CV2]), which is not honest; the method is then labelled ``"cv2"``.
+    average
+        ``"fold"``: mean over outer folds of the fold's score. ``"pooled"``: one score over all samples, each
+        predicted by the configuration its fold chose.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``estimate``, ``fold_estimate`` and ``selected_fold`` over ``outer_fold[, repeat]``, ``win_rate`` (share of
+        outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data).
+
+    References
+    ----------
+    Varma, Simon (2006), doi:10.1186/1471-2105-7-91;
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, Algorithm 3.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube, inner = cs.simulate_cube(60, 20, inner=True, rng=1)
+    >>> out = cs.ncv(cube, "accuracy", inner=inner)
+    >>> out.selected_fold.dims
+    ('outer_fold',)
+    """
+    check_cube(cube)
+    check_option(inner_kind, ("cv", "training"), "inner_kind")
+    check_option(average, ("pooled", "fold"), "average")
+    folds_of(cube, "ncv")
+    found = bound_metric(metric, cube)
+    inner = check_inner(cube, inner)
+
+    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+        assert own is not None
+        return _one(part, own, found, average)
+
+    return result(
+        map_batches(one, cube, inner),
+        method="ncv" if inner_kind == "cv" else "cv2",
+        metric=found.name,
+        call=call_text("ncv", metric=found.name, inner_kind=inner_kind, average=average),
+        cube=cube,
+    )
+
+
+def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) -> xr.Dataset:
+    """Run nested cross-validation on a cube without batch dims."""
+    repeats = cube.sizes.get("repeat", 1)
+    folds = inner["outer_fold"].values
+    chosen = np.empty((len(folds), repeats), int)
+    for repeat in range(repeats):
+        outer = cube.isel(repeat=repeat) if "repeat" in cube.dims else cube
+        inside = inner.isel(repeat=repeat) if "repeat" in inner.dims else inner
+        for number in range(len(folds)):
+            training = inside.isel(outer_fold=number, sample=outer["fold"].values != folds[number])
+            chosen[number, repeat] = choose_inner(training, metric)
+    by_fold = fold_scores(cube, metric).sel(fold=folds).transpose("configuration", "fold", ...)
+    values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
+    each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
+    estimate = float(each.mean()) if average == "fold" else _pooled(cube, metric, folds, chosen)
+    final = final_choice(cube, metric, average=average)
+    wins = np.bincount(chosen.ravel(), minlength=cube.sizes["configuration"]) / chosen.size
+    dims, drop = (("outer_fold", "repeat"), ...) if "repeat" in cube.dims else (("outer_fold",), 0)
+    names = cube["configuration"].values
+    coords = {"outer_fold": folds, "configuration": cube["configuration"].variable}
+    if "repeat" in cube.coords and "repeat" in cube.dims:
+        coords["repeat"] = cube["repeat"].variable
+    return xr.Dataset(
+        {
+            "estimate": estimate,
+            "fold_estimate": (dims, each[..., drop]),
+            "selected_fold": (dims, names[chosen][..., drop]),
+            "win_rate": ("configuration", wins),
+            "naive": final.value,
+            "optimism": optimism(metric, final.value, estimate),
+            "selected": final.label,
+        },
+        coords=coords,
+    )
+
+
+def choose_inner(training: xr.DataArray, metric: Metric) -> int:
+    """Return the configuration that a training set's inner predictions choose."""
+    if "inner_repeat" in training.dims:
+        training = training.drop_vars("repeat", errors="ignore").rename(inner_repeat="repeat")
+    _, eligible = predicted(training)
+    average = "fold" if "fold" in training.coords else "pooled"
+    scores = np.where(eligible, score(training, metric, average=average).values, np.nan)
+    return int(select_best(scores, direction=metric.direction))
+
+
+def _pooled(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray) -> float:
+    """Return the pooled score of the predictions that each fold's choice made."""
+    repeats = cube.sizes.get("repeat", 1)
+    values = []
+    for repeat in range(repeats):
+        outer = cube.isel(repeat=[repeat]) if "repeat" in cube.dims else cube
+        held = outer["fold"].values.reshape(cube.sizes["sample"], -1)[:, 0]
+        column = np.zeros(len(held), int)
+        for number, name in enumerate(folds):
+            column[held == name] = chosen[number, repeat]
+        picked = outer.isel(
+            sample=xr.DataArray(np.arange(len(held)), dims="sample"), configuration=xr.DataArray(column, dims="sample")
+        )
+        one = picked.drop_vars("configuration").expand_dims(configuration=[0]).transpose(*outer.dims)
+        values.append(float(score(one, metric)[0]))
+    return float(np.mean(values))
+
+
+def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
+    """Return `inner` aligned with the cube and carrying its labels; raise when it leaks or lacks outer folds."""
+    if not isinstance(inner, xr.DataArray) or not {"sample", "configuration", "outer_fold"} <= set(inner.dims):
+        found = show(inner.dims) if isinstance(inner, xr.DataArray) else type(inner).__name__
+        raise InputError(f"`inner` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got {found}.")
+    inner = aligned(inner, cube, "inner")
+    inner = inner.assign_coords(
+        {
+            name: cube.coords[name].variable
+            for name in ("label", "kind", "positive", "threshold", "classes", "weight", "event")
+            if name in cube.coords
+        }
+    )
+    held = cube["fold"]
+    names = inner["outer_fold"].values if "outer_fold" in inner.coords else np.arange(inner.sizes["outer_fold"])
+    known = set(np.unique(held.values).tolist())
+    missing, extra = known - set(names.tolist()), set(names.tolist()) - known
+    if missing or extra:
+        raise InputError(
+            f"`inner` and the cube have different outer folds: only in the cube: {show(sorted(missing)) or 'none'}; "
+            f"only in `inner`: {show(sorted(extra)) or 'none'}."
+        )
+    inner = inner.assign_coords(outer_fold=names)
+    if "repeat" in held.dims and cube.sizes["repeat"] > 1 and "repeat" not in inner.dims:
+        raise InputError("`inner` has no dimension 'repeat', but the cube's repeats have folds of their own.")
+    own = held == xr.DataArray(names, dims="outer_fold")
+    others = [dim for dim in inner.dims if dim not in ("sample", "outer_fold", "repeat")]
+    leak = inner.notnull().any(others).drop_vars(list(inner.coords), errors="ignore") & own.drop_vars(list(own.coords))
+    if bool(leak.any()):
+        per_fold = leak.any("repeat") if "repeat" in leak.dims else leak
+        per_fold = per_fold.any([dim for dim in per_fold.dims if dim not in ("sample", "outer_fold")])
+        fold = int(np.flatnonzero(per_fold.any("sample").values)[0])
+        samples = cube["sample"].values[per_fold.isel(outer_fold=fold).values]
+        raise InputError(
+            f"`inner` leaks: outer fold {names[fold]!r} has inner predictions for its own held-out samples "
+            f"{show(samples)}; they must be NaN there."
+        )
+    return inner

@@ -1,0 +1,180 @@
+"""Plain cross-validation, with tuning, and with a second cross-validation to judge the winner."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from .._check import InputError, check_option
+from .._results import call_text, result
+from .._scoring import fold_scores
+from ..cube import check_cube
+from ..judge import map_batches, select_and_judge
+from ..metrics import Metric, bound_metric, score
+from ..resample import Given
+from ..select import Select, select_best
+from ._common import final_choice, optimism
+
+
+def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
+    """Return the cross-validated score of every configuration.
+
+    The estimand is the performance of each configuration *fixed in advance*. Of the best of many it is optimistic:
+    see `cvt` for the claim and `winner` for the correction.
+
+    Parameters
+    ----------
+    cube, metric
+        Predictions and metric.
+    average
+        ``"pooled"``: once over all samples; ``"fold"``: the mean over folds of each fold's score.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``estimate(configuration)`` and ``std_error(configuration)``, the standard deviation of fold scores over the
+        square root of the number of folds (averaged over repeats; NaN without folds). It treats folds as
+        independent, which they are not, because training sets overlap: a guide for plots, not a basis for tests.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6], [0.6, 0.1]], [1, 0, 1, 0], folds=[0, 0, 1, 1])
+    >>> cs.cv(cube, "accuracy").estimate.values
+    array([0.75, 0.5 ])
+    """
+    check_cube(cube)
+    found = bound_metric(metric, cube)
+    estimate = score(cube, found, average=average)
+    error = xr.full_like(estimate, np.nan, dtype=float)
+    if "fold" in cube.coords and "partner" not in cube.dims:
+        by_fold = fold_scores(cube, found)
+        if by_fold.sizes["fold"] > 1:
+            error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
+            error = error.mean("repeat") if "repeat" in error.dims else error
+    error.attrs["long_name"] = "standard error of the mean over folds, as if folds were independent"
+    return result(
+        {"estimate": estimate.drop_vars("metric"), "std_error": error.drop_vars("metric", errors="ignore")},
+        method="cv",
+        metric=found.name,
+        call=call_text("cv", metric=found.name, average=average),
+        cube=cube,
+    )
+
+
+def cvt(
+    cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
+) -> xr.Dataset:
+    """Return the score of the winner on the very samples that chose it: cross-validation with tuning.
+
+    It is what analysts commonly report, and it is optimistic: the maximum of many noisy scores exceeds the score of
+    the configuration that attains it. Shown for comparison; `winner` corrects it.
+
+    Parameters
+    ----------
+    cube, metric, average
+        As in `cv`.
+    select
+        Selection strategy. `select_one_se` takes standard errors from 1000 bootstrap draws with a fixed seed.
+
+    References
+    ----------
+    Tsamardinos, Rakhshani, Lagani (2015), doi:10.1142/S0218213015400230 (there CVM);
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, Algorithm 2.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6], [0.6, 0.1]], [1, 0, 1, 0])
+    >>> out = cs.cvt(cube, "accuracy")
+    >>> float(out.estimate), int(out.selected)
+    (0.75, 0)
+    """
+    check_cube(cube)
+    check_option(average, ("pooled", "fold"), "average")
+    found = bound_metric(metric, cube)
+    scores = score(cube, found, average=average)
+
+    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+        choice = final_choice(part, found, average=average, select=select, scores=own)
+        return xr.Dataset(
+            {"estimate": choice.value, "naive": choice.value, "optimism": 0.0 * choice.value, "selected": choice.label}
+        )
+
+    return result(
+        map_batches(one, cube, scores),
+        method="cvt",
+        metric=found.name,
+        call=call_text("cvt", metric=found.name, average=average, select=select),
+        cube=cube,
+    )
+
+
+def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
+    """Return the score of the first repeat's winner on the other repeats.
+
+    A second partition judges what the first chose, which removes the part of the optimism that comes from the luck
+    of the partition; the samples are the same, so most of the optimism stays.
+
+    Parameters
+    ----------
+    cube, metric, average
+        As in `cv`; the cube needs two repeats or more.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``estimate``; ``selected_first`` (the configuration it is the score of: the winner on the first repeat);
+        ``naive`` and ``selected``: value and label of the winner on all data, as `cvt` gives them.
+
+    References
+    ----------
+    Tsamardinos, Rakhshani, Lagani (2015), doi:10.1142/S0218213015400230.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[[1, 1], [0, 1]], [[0, 1], [0, 1]], [[1, 1], [1, 1]]], [1, 0, 1])
+    >>> out = cs.cvm_cv(cube, "accuracy")
+    >>> int(out.selected_first), round(float(out.estimate), 4)
+    (0, 0.6667)
+    """
+    check_cube(cube)
+    check_option(average, ("pooled", "fold"), "average")
+    found = bound_metric(metric, cube)
+    if cube.sizes.get("repeat", 1) < 2:
+        raise InputError(
+            f"cvm_cv chooses on the first repeat and judges on the others, so it needs two; the cube has "
+            f"{cube.sizes.get('repeat', 1)}. Use winner() or bbc() for one."
+        )
+
+    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+        first, others = part.isel(repeat=[0]), part.isel(repeat=slice(1, None))
+        if average == "pooled":
+            everything = Given(np.ones((1, part.sizes["sample"]), np.int32))
+            weights = xr.DataArray(
+                everything.weights, dims=("draw", "sample"), coords={"sample": part["sample"].values}
+            )
+            out = select_and_judge(first, found, choose=weights, judge=weights, judge_cube=others, ties="first", rng=0)
+            estimate, chosen = out["value"].values[0], out["selected"].values[0]
+        else:
+            choice = final_choice(first, found, average=average)
+            estimate, chosen = float(score(others, found, average=average)[choice.index]), choice.label
+        final = final_choice(part, found, average=average)
+        return xr.Dataset(
+            {
+                "estimate": estimate,
+                "naive": final.value,
+                "optimism": optimism(found, final.value, estimate),
+                "selected": final.label,
+                "selected_first": chosen,
+            }
+        )
+
+    return result(
+        map_batches(one, cube),
+        method="cvm_cv",
+        metric=found.name,
+        call=call_text("cvm_cv", metric=found.name, average=average),
+        cube=cube,
+    )
