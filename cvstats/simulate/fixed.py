@@ -98,7 +98,7 @@ def simulate_cube(
     >>> import cvstats as cs
     >>> cube = cs.simulate_cube(100, 50, rng=1)
     >>> right = (cube == cube.label).mean("sample")
-    >>> bool(right.max() > right.truth[right.argmax()])  # the winner looks better than it is
+    >>> bool(right.max() > right.truth[right.argmax("configuration")])  # the winner looks better than it is
     True
     """
     n = check_count(n_samples, "n_samples", minimum=2)

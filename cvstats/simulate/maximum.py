@@ -45,7 +45,7 @@ def expected_maximum(probability: Any, n_samples: Any, n_configurations: Any) ->
     >>> import cvstats as cs
     >>> best = cs.expected_maximum(0.85, [20, 100], 10)
     >>> best["mean"].round(4).values.tolist()
-    [0.9601, 0.9026]
+    [0.9588, 0.9026]
     """
     p = _argument(probability, "probability")
     n = _argument(n_samples, "n_samples")
