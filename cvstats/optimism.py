@@ -1,0 +1,152 @@
+"""How optimism grows with the number of configurations tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from ._arrays import batch_dims
+from ._check import InputError, check_count, show
+from ._engines import engine
+from ._lazy import parts_of, predicted
+from ._results import call_text, result
+from ._ties import label_keys, tie_keys
+from .cube import check_cube, is_lazy
+from .judge import blocks, draw_source, restricted
+from .metrics import Metric, bound_metric
+from .resample import Rng, entropy, group_codes
+
+BOTH_CLASSES = ("classes", "positive", "negative")
+
+
+def optimism_curve(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    *,
+    sizes: Sequence[int] | None = None,
+    times: int = 200,
+    rng: Rng = None,
+) -> xr.Dataset:
+    r"""Return what plain CV would claim, and what is left of it, had fewer configurations been tried.
+
+    For every number m of configurations, the mean over *all* subsets of m configurations of the winner's plain CV
+    score (``naive``) and of its bootstrap bias-corrected score (``estimate``). No subset is drawn: in a table ranked
+    from best to worst, the j-th of C configurations wins in the share
+
+    .. math:: \binom{C - j}{m - 1} / \binom{C}{m}
+
+    of the subsets of size m, so each bootstrap draw gives the whole curve exactly.
+
+    Parameters
+    ----------
+    cube, metric
+        Predictions and metric.
+    sizes
+        Numbers of configurations; by default about 25 from 1 to all.
+    times
+        Bootstrap draws.
+    rng
+        Seed or generator.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``naive``, ``estimate`` and ``optimism`` over ``n_configurations``.
+
+    Notes
+    -----
+    The curve says what *this* set of configurations does, taken in random order; a search that tries the promising
+    ones first climbs faster. Configurations that did not predict every sample are left out.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(60, 30, rng=1)
+    >>> curve = cs.optimism_curve(cube, "accuracy", sizes=[1, 30], times=100, rng=1)
+    >>> bool(curve.optimism[1] > curve.optimism[0])
+    True
+    """
+    check_cube(cube)
+    if batch_dims(cube):
+        raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
+    check_count(times, "times")
+    found = bound_metric(metric, cube)
+    seed = entropy(rng)
+    rows, eligible = predicted(cube)
+    total = int(eligible.sum())
+    wanted = _sizes(sizes, total)
+    tables, plain = _score_tables(cube, found, rows, eligible, times, seed)
+    share = _shares(total, wanted)
+    names = cube["configuration"].values[eligible]
+    naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
+    honest = _corrected(tables[0], tables[1], found.sign, label_keys(names), seed) @ share.T
+    estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
+    dims, coords = ("n_configurations",), {"n_configurations": wanted}
+    values = {"naive": naive, "estimate": estimate, "optimism": found.sign * (naive - estimate)}
+    return result(
+        {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
+        method="optimism_curve",
+        metric=found.name,
+        call=call_text("optimism_curve", metric=found.name, times=times, rng=seed),
+        cube=cube,
+    )
+
+
+def _sizes(sizes: Sequence[int] | None, total: int) -> np.ndarray:
+    if sizes is None:
+        return np.unique(np.round(np.geomspace(1, total, 25)).astype(int))
+    wanted = np.array([check_count(size, "sizes") for size in sizes], int)
+    if not wanted.size or wanted.max() > total:
+        raise InputError(f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(sizes)}.")
+    return wanted
+
+
+def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
+    """Return (size, rank): in which share of the subsets the configuration of that rank (best first) wins."""
+    from scipy.special import gammaln
+
+    rank = np.arange(1, total + 1)[None, :]
+    m = sizes[:, None]
+    behind = total - rank - (m - 1)  # how many of those behind stay out of the subset
+    with np.errstate(invalid="ignore"):
+        log = gammaln(total - rank + 1) - gammaln(m) - gammaln(np.where(behind >= 0, behind, 0) + 1)
+        log = log - (gammaln(total + 1) - gammaln(m + 1) - gammaln(total - m + 1))
+    return np.where(behind >= 0, np.exp(log), 0.0)
+
+
+def _score_tables(
+    cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, times: int, seed: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return in-bag and out-of-bag scores (draw, configuration), and the scores on all samples."""
+    group = group_codes(cube, None)
+    strata = None
+    if metric.requires in BOTH_CLASSES and group is None:
+        strata = np.unique(cube["label"].values.astype(str), return_inverse=True)[1]
+    draws = draw_source(cube, metric, times, seed, group=group, strata=strata)
+    inside, outside, plain = [], [], []
+    for part in parts_of(cube, eligible):
+        data = restricted(part.compute() if is_lazy(part) else part, metric, rows)
+        machine = engine(metric, data, draws.total)
+        tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        with np.errstate(invalid="ignore", over="ignore"):
+            for _, _, weights, _ in blocks(draws, None, metric, data):
+                tables[0].append(machine.scores(weights))
+                tables[1].append(machine.scores((weights == 0).astype(np.int32)))
+            plain.append(machine.scores(np.ones((1, data.n), np.int32))[0])
+        inside.append(np.concatenate(tables[0]))
+        outside.append(np.concatenate(tables[1]))
+    return [np.concatenate(inside, axis=1), np.concatenate(outside, axis=1)], np.concatenate(plain)
+
+
+def _corrected(inside: np.ndarray, outside: np.ndarray, sign: int, hashes: np.ndarray, seed: int) -> np.ndarray:
+    """Return out-of-bag scores (draw, rank) in the order of the in-bag scores, ties in random order."""
+    keys = tie_keys(hashes[None, :], np.arange(len(inside))[:, None], seed)
+    performance = np.where(np.isnan(inside), -np.inf, sign * inside)
+    order = np.lexsort((keys, -performance), axis=-1)
+    return np.asarray(np.take_along_axis(outside, order, axis=1))
