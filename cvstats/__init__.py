@@ -60,6 +60,49 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "protocols.tibshirani": ("tt",),
     "protocols.nested": ("ncv",),
+    "protocols.bootstrap_corrected": ("bbc",),
+    "protocols.recommended": ("winner",),
+    "intervals": (
+        "bca",
+        "calibrated",
+        "delong",
+        "double_bootstrap",
+        "percentile",
+        "wilson",
+    ),
+    "folds": (
+        "kfold",
+        "nested_folds",
+        "pairs",
+        "separate_folds",
+        "train_test",
+    ),
+    "simulate": (
+        "coverage",
+        "expected_maximum",
+        "ripley_mixture",
+        "separate_gaussian",
+        "simulate_cube",
+    ),
+    "compare": (
+        "bias_table",
+        "corrected_t_test",
+        "critical_difference",
+        "friedman_test",
+        "levene_test",
+        "nemenyi_test",
+        "obrien_test",
+        "p_adjust",
+        "t_test",
+        "wilcoxon_test",
+    ),
+    "tables": (
+        "augment",
+        "bind",
+        "confint",
+        "format_table",
+        "tidy",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -105,6 +148,39 @@ if TYPE_CHECKING:
     from .protocols.tuned import cvm_cv as cvm_cv
     from .protocols.tibshirani import tt as tt
     from .protocols.nested import ncv as ncv
+    from .protocols.bootstrap_corrected import bbc as bbc
+    from .protocols.recommended import winner as winner
+    from .intervals import bca as bca
+    from .intervals import calibrated as calibrated
+    from .intervals import delong as delong
+    from .intervals import double_bootstrap as double_bootstrap
+    from .intervals import percentile as percentile
+    from .intervals import wilson as wilson
+    from .folds import kfold as kfold
+    from .folds import nested_folds as nested_folds
+    from .folds import pairs as pairs
+    from .folds import separate_folds as separate_folds
+    from .folds import train_test as train_test
+    from .simulate import coverage as coverage
+    from .simulate import expected_maximum as expected_maximum
+    from .simulate import ripley_mixture as ripley_mixture
+    from .simulate import separate_gaussian as separate_gaussian
+    from .simulate import simulate_cube as simulate_cube
+    from .compare import bias_table as bias_table
+    from .compare import corrected_t_test as corrected_t_test
+    from .compare import critical_difference as critical_difference
+    from .compare import friedman_test as friedman_test
+    from .compare import levene_test as levene_test
+    from .compare import nemenyi_test as nemenyi_test
+    from .compare import obrien_test as obrien_test
+    from .compare import p_adjust as p_adjust
+    from .compare import t_test as t_test
+    from .compare import wilcoxon_test as wilcoxon_test
+    from .tables import augment as augment
+    from .tables import bind as bind
+    from .tables import confint as confint
+    from .tables import format_table as format_table
+    from .tables import tidy as tidy
 
 
 def __getattr__(name: str) -> Any:

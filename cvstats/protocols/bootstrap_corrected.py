@@ -1,0 +1,244 @@
+"""Bootstrap bias corrected cross-validation (BBC): the paper's method, to the letter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .._arrays import encode_labels
+from .._check import InputError, check_count, check_level, warn
+from .._lazy import predicted
+from .._results import call_text, result
+from ..cube import check_cube, is_lazy
+from ..intervals import Evidence, get_method, interval_limits
+from ..judge import draw_source, map_batches, select_and_judge, warn_unusable
+from ..metrics import Metric, bound_metric, score
+from ..resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
+from ..select import Select, select_best
+from ._common import Choice, final_choice, optimism
+
+CLASS_METRICS = ("classes", "positive", "negative")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One bootstrap of "select, then judge" on a cube without batch dims, and what the interval needs of it."""
+
+    out: xr.Dataset
+    choice: Choice
+    evidence: Evidence
+    draws: xr.DataArray | Bootstrap
+
+
+def bbc(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    *,
+    draws: xr.DataArray | None = None,
+    times: int = 1000,
+    rng: Rng = None,
+    level: float = 0.95,
+    interval: Any = "percentile",
+    ties: str = "first",
+    select: Select = select_best,
+    strata: Any = None,
+    keep_draws: bool = False,
+    batch: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    r"""Return the bootstrap bias corrected estimate of the winner's performance (BBC-CV).
+
+    In draw b the configuration that is best in the bag, :math:`j_b`, is judged on the samples left out,
+
+    .. math:: L_{BBC} = \frac1B \sum_b l\bigl(y_{\setminus b}, \Pi_{\setminus b}(\cdot, j_b)\bigr).
+
+    The estimand is the performance of the winner on all data, refitted on all N samples. Samples are drawn, so all
+    repeats and configurations of a sample travel together; missing predictions (incomplete cross-validation) and
+    hold-out need nothing special. With one configuration nothing is selected and the estimate is its own score.
+
+    Ties inside a draw go to the first configuration, as in the paper. With few samples and many good configurations
+    that is a systematic choice, not a neutral one: at N = 20 with 200 configurations of accuracy about .9 the
+    interval then covers .80 instead of .95, with random ties .99. Prefer `winner`, which breaks ties at random and
+    has an interval that holds its level.
+
+    Parameters
+    ----------
+    cube, metric
+        Predictions and metric (any family).
+    draws
+        Weights from `bootstrap` (or your own); nothing random is left then. Unusable draws are skipped and counted.
+    times, rng
+        Number of draws, and seed or generator.
+    level, interval
+        Level of the two-sided interval and of the one-sided bounds, and the method: see `percentile`.
+    ties
+        ``"first"`` or ``"random"``.
+    select
+        Selection strategy, run again in every draw.
+    strata
+        None, ``"label"``, a coordinate's name, or ``"auto"`` (within class for metrics that need every class).
+    keep_draws
+        Also return ``draw_estimate(draw)`` and ``draw_selected(draw)``.
+    batch, progress
+        Draws at a time (bounds memory, never changes a result); progress bar.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``estimate``, ``std_error`` (standard deviation of the draws), ``conf_low``, ``conf_high``, ``bound_low``,
+        ``bound_high``, ``naive``, ``optimism``, ``selected``, ``win_rate``, ``n_draws``, ``n_redrawn``.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, Algorithm 5.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(100, 50, rng=1)
+    >>> out = cs.bbc(cube, "accuracy", rng=1)
+    >>> bool(out.estimate < out.naive)
+    True
+    """
+    check_cube(cube)
+    found = bound_metric(metric, cube)
+    level = check_level(level)
+    method = get_method(interval)
+    check_times(times, level, method.name, draws)
+    seed = entropy(rng)
+    scores = score(cube, found)
+    notes: list[str] = []
+
+    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+        run = bootstrap_run(part, found, own, draws, times, seed, ties, select, strata, batch, progress)
+        limits, note = interval_limits(method, run.evidence, level)
+        notes.extend([note] if note else [])
+        return assemble(run, run.evidence.estimate, limits, keep_draws)
+
+    out = map_batches(one, cube, scores)
+    if notes:
+        warn(f"bbc: {notes[0]}.")
+    return result(
+        out,
+        method="bbc",
+        metric=found.name,
+        conf_level=level,
+        interval=method.name,
+        call=call_text(
+            "bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata
+        ),
+        cube=cube,
+    )
+
+
+def check_times(times: int, level: float, interval: str, draws: xr.DataArray | None) -> None:
+    """Raise when there are too few draws for the quantiles that the interval needs."""
+    check_count(times, "times")
+    least = int(np.ceil(round(2 / (1 - level), 6)))
+    if draws is None and interval == "percentile" and times < least:
+        raise InputError(
+            f"`times`={times} is too small for a percentile interval at level {level:g}: at least {least} draws are "
+            "needed, 1000 or more are advisable."
+        )
+
+
+def bootstrap_run(
+    cube: xr.DataArray,
+    metric: Metric,
+    scores: xr.DataArray | None,
+    draws: xr.DataArray | None,
+    times: int,
+    seed: int,
+    ties: str,
+    select: Select,
+    strata: Any,
+    batch: int | None,
+    progress: bool,
+    quiet: bool = False,
+) -> Run:
+    """Choose in the bag, judge out of it, and gather what intervals need; the cube has no batch dims."""
+    weights: xr.DataArray | Bootstrap = draws if draws is not None else make_draws(cube, metric, times, seed, strata)
+    out = select_and_judge(
+        cube, metric, choose=weights, select=select, ties=ties, rng=seed, batch=batch, progress=progress
+    )
+    if not quiet:
+        warn_unusable(out, "bbc")
+    error = np.sqrt(out["score_variance"].values)
+    choice = final_choice(cube, metric, select=select, scores=scores, std_error=error)
+    used = out["usable"].values
+    place = cube.indexes["configuration"].get_indexer(out["selected"].values[used])
+    values = out["value"].values[used]
+    alone = int(choice.eligible.sum()) == 1
+    estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
+    n, smallest = design_sizes(cube, metric)
+    evidence = Evidence(
+        metric=metric,
+        estimate=estimate,
+        bbc=estimate,
+        naive=choice.value,
+        scores=choice.scores[choice.eligible],
+        variance=out["score_variance"].values[choice.eligible],
+        chosen=choice.scores[place],
+        values=values,
+        n=n,
+        smallest_class=smallest,
+        cube=None if is_lazy(cube) else cube,
+        seed=seed,
+        grouped="group" in cube.coords,
+        weighted="weight" in cube.coords,
+    )
+    return Run(out, choice, evidence, weights)
+
+
+def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:
+    """Return the draws that groups and strata ask for."""
+    group = group_codes(cube, None)
+    automatic = isinstance(strata, str) and strata == "auto"
+    if automatic:
+        strata = "label" if metric.requires in CLASS_METRICS and cube["label"].dims == ("sample",) else None
+    layer = strata_codes(cube, strata)
+    if automatic and group is not None and layer is not None:
+        try:
+            check_nested(group, layer)
+        except InputError:
+            layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
+    check_nested(group, layer)
+    return draw_source(cube, metric, times, seed, group=group, strata=layer)
+
+
+def design_sizes(cube: xr.DataArray, metric: Metric) -> tuple[int, int]:
+    """Return the number of independent units and of samples of the rarest class that the metric needs."""
+    rows, _ = predicted(cube)
+    group = group_codes(cube, None)
+    n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
+    if metric.requires not in CLASS_METRICS:
+        return n, n
+    codes, classes = encode_labels(cube)
+    wanted = {"positive": [1], "negative": [0]}.get(metric.requires, list(range(classes)))
+    return n, min(int((codes[rows] == code).sum()) for code in wanted)
+
+
+def assemble(run: Run, estimate: float, limits: dict[str, float], keep_draws: bool) -> xr.Dataset:
+    """Return the variables that every bootstrap estimate reports."""
+    metric = run.evidence.metric
+    variables: dict[str, Any] = {
+        "estimate": estimate,
+        "std_error": limits["std_error"],
+        "conf_low": limits["conf_low"],
+        "conf_high": limits["conf_high"],
+        "bound_low": limits["bound_low"],
+        "bound_high": limits["bound_high"],
+        "naive": run.choice.value,
+        "optimism": optimism(metric, run.choice.value, estimate),
+        "selected": run.choice.label,
+        "win_rate": run.out["win_rate"],
+        "n_draws": int(run.out["n_draws"]),
+        "n_redrawn": int(run.out["n_redrawn"]),
+    }
+    if keep_draws:
+        variables["draw_estimate"] = run.out["value"]
+        variables["draw_selected"] = run.out["selected"]
+    return xr.Dataset(variables).drop_vars("metric", errors="ignore")

@@ -1,0 +1,235 @@
+"""What we recommend: the estimate and interval of the winner that use all that was saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .._arrays import problem
+from .._check import InputError, check_level, check_option, warn
+from .._results import call_text, result
+from .._sums import SumEngine
+from ..cube import check_cube
+from ..intervals import bbc_x, get_method, interval_limits
+from ..judge import map_batches, select_and_judge
+from ..metrics import Metric, bound_metric, score
+from ..resample import Rng, entropy
+from ..select import Select, select_best
+from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make_draws
+from .nested import check_inner
+
+
+def winner(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    *,
+    inner: xr.DataArray | None = None,
+    regime: str = "cv",
+    draws: xr.DataArray | None = None,
+    times: int = 1000,
+    rng: Rng = None,
+    level: float = 0.95,
+    interval: Any = "calibrated",
+    select: Select = select_best,
+    strata: Any = "auto",
+    keep_draws: bool = False,
+    batch: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Return the recommended estimate of the winner's performance, with an interval that holds its level.
+
+    The estimand is the performance of the configuration selected on all data, refitted on all N samples. The
+    estimator is the best that the saved predictions allow, named by the coordinate ``method``:
+
+    - ``"bbc"``: bootstrap bias corrected estimate with ties broken at random (one repeat, or a rank metric);
+    - ``"bbc_cross_repeat"``: two repeats or more; each repeat chooses in the bag, the others judge out of it;
+    - ``"bbc_ncv"``: inner predictions given; half BBC, half nested cross-validation smoothed over draws;
+    - ``"bbc_x"``: ``regime="holdout"``, fixed models judged on samples they never influenced (experimental).
+
+    The default interval is `calibrated`. Do not trust it below 30 samples with leave-one-out folds, whose labels
+    leak between folds, or, without ``safe_upper=True``, when one configuration stands far above the rest.
+    Repeats shrink the noise of the partition, not that of the sample.
+
+    Parameters
+    ----------
+    cube, metric
+        Predictions and metric.
+    inner
+        Inner predictions as `ncv` takes them.
+    regime
+        ``"cv"``: models refitted in every fold. ``"holdout"``: fixed models.
+    draws, times, rng, level, interval, select, keep_draws, batch, progress
+        As in `bbc`; `interval` is a name or a configured method such as ``calibrated(safe_upper=True)``.
+    strata
+        ``"auto"`` draws within class for metrics that need every class.
+
+    Returns
+    -------
+    xarray.Dataset
+        The variables of `bbc`, and ``bbc_plain``, the plain BBC estimate (random ties).
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, for BBC.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(100, 50, repeats=3, rng=1)
+    >>> out = cs.winner(cube, "accuracy", rng=1)
+    >>> str(out.method.item()), bool(out.conf_low < out.estimate < out.conf_high)
+    ('bbc_cross_repeat', True)
+    """
+    check_cube(cube)
+    check_option(regime, ("cv", "holdout"), "regime")
+    found = bound_metric(metric, cube)
+    level = check_level(level)
+    method = get_method(interval)
+    check_times(times, level, method.name, draws)
+    if inner is not None and regime == "holdout":
+        raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
+    estimator = _estimator(cube, found, inner, regime)
+    if inner is not None and estimator == "bbc_ncv":
+        inner = check_inner(_same_repeats(cube, inner), inner)
+    seed = entropy(rng)
+    scores = score(cube, found)
+    notes: list[str] = []
+
+    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+        run = bootstrap_run(part, found, own, draws, times, seed, "random", select, strata, batch, progress)
+        run = _estimate(run, part, estimator, inner, select, seed, batch)
+        limits, note = interval_limits(method, run.evidence, level)
+        notes.extend([note] if note else [])
+        return assemble(run, run.evidence.estimate, limits, keep_draws).assign(bbc_plain=run.evidence.bbc)
+
+    out = map_batches(one, cube, scores)
+    if notes:
+        warn(f"winner: {notes[0]}.")
+    return result(
+        out,
+        method=estimator,
+        metric=found.name,
+        conf_level=level,
+        interval=method.name,
+        call=call_text(
+            "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=method.name
+        ),
+        cube=cube,
+    )
+
+
+def _estimator(cube: xr.DataArray, metric: Metric, inner: xr.DataArray | None, regime: str) -> str:
+    """Return the estimator that the saved predictions allow."""
+    if regime == "holdout":
+        return "bbc_x"
+    if metric.family in ("rank", "custom"):
+        return "bbc"
+    if inner is not None and metric.linear:
+        return "bbc_ncv"
+    return "bbc_cross_repeat" if cube.sizes.get("repeat", 1) > 1 else "bbc"
+
+
+def _estimate(
+    run: Run,
+    cube: xr.DataArray,
+    estimator: str,
+    inner: xr.DataArray | None,
+    select: Select,
+    seed: int,
+    batch: int | None,
+) -> Run:
+    """Return the run with the point estimate of `estimator`; one configuration keeps its own score."""
+    evidence = replace(run.evidence, estimator=estimator)
+    if not evidence.one_configuration:
+        if estimator == "bbc_x":
+            evidence = replace(evidence, estimate=bbc_x(evidence))
+        elif estimator == "bbc_cross_repeat":
+            evidence = replace(evidence, estimate=_cross_repeat(run, cube, select, seed, batch))
+        elif estimator == "bbc_ncv":
+            assert inner is not None
+            smooth = _smoothed_ncv(cube, inner, evidence.metric, run, select, seed, batch)
+            evidence = replace(evidence, estimate=(evidence.bbc + smooth) / 2)
+    return replace(run, evidence=evidence)
+
+
+def _cross_repeat(run: Run, cube: xr.DataArray, select: Select, seed: int, batch: int | None) -> float:
+    """Return the mean over draws and repeats: one repeat chooses in the bag, the others judge out of it."""
+    values = []
+    for repeat in range(cube.sizes["repeat"]):
+        others = [r for r in range(cube.sizes["repeat"]) if r != repeat]
+        out = select_and_judge(
+            cube.isel(repeat=[repeat]),
+            run.evidence.metric,
+            choose=run.draws,
+            judge_cube=cube.isel(repeat=others),
+            select=select,
+            ties="random",
+            rng=seed,
+            batch=batch,
+        )
+        values.append(out["value"].values[out["usable"].values])
+    together = np.concatenate(values)
+    return float(together.mean()) if len(together) else np.nan
+
+
+def _same_repeats(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
+    """Return the cube restricted to the repeats that have inner predictions."""
+    if "repeat" not in cube.dims:
+        return cube
+    if "repeat" not in inner.dims:
+        raise InputError("`inner` has no dimension 'repeat' but the cube has; use inner.expand_dims(repeat=[...]).")
+    missing = [name for name in inner["repeat"].values if name not in cube.indexes["repeat"]]
+    if missing:
+        raise InputError(f"`inner` has repeats {missing} that the cube lacks.")
+    return cube.sel(repeat=inner["repeat"].values)
+
+
+def _smoothed_ncv(
+    cube: xr.DataArray,
+    inner: xr.DataArray,
+    metric: Metric,
+    run: Run,
+    select: Select,
+    seed: int,
+    batch: int | None,
+) -> float:
+    """Return nested cross-validation with each outer fold's choice replaced by its win rates over draws.
+
+    A sample's value is the mean of all configurations' values, weighted by how often draws of its fold's inner
+    predictions choose them.
+    """
+    outer = _same_repeats(cube, inner)
+    folds = inner["outer_fold"].values
+    values = []
+    for repeat in range(outer.sizes.get("repeat", 1)):
+        held = outer.isel(repeat=[repeat]) if "repeat" in outer.dims else outer
+        inside = inner.isel(repeat=repeat) if "repeat" in inner.dims else inner
+        fold = held["fold"].values.reshape(outer.sizes["sample"], -1)[:, 0]
+        rates = np.empty((len(folds), outer.sizes["configuration"]))
+        for number, name in enumerate(folds):
+            training = inside.isel(outer_fold=number, sample=fold != name).drop_vars("fold", errors="ignore")
+            weights = make_draws(training, metric, run.out.sizes["draw"], seed, None)
+            out = select_and_judge(
+                training, metric, choose=weights, select=select, ties="random", rng=seed, batch=batch
+            )
+            rates[number] = np.nan_to_num(out["win_rate"].values)
+        place = (
+            np.searchsorted(folds, fold)
+            if np.all(folds[:-1] <= folds[1:])
+            else np.array([list(folds).index(f) for f in fold])
+        )
+        values.append(_mixed_score(held, metric, rates[place]))
+    return float(np.mean(values))
+
+
+def _mixed_score(cube: xr.DataArray, metric: Metric, share: np.ndarray) -> float:
+    """Return the score of predictions that are a mixture over configurations, `share` (sample, configuration)."""
+    data = problem(cube, metric)
+    machine = SumEngine(metric, data, float(data.n))
+    weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    sums = [np.array([np.einsum("jn,nj->", part.astype(float), weight)]) for part in machine.parts]
+    labels = [np.array([part[0].astype(float).sum()]) for part in machine.labels]
+    return float(metric.formula([value / machine.divisor for value in sums], labels)[0])

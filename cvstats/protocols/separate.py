@@ -1,0 +1,359 @@
+"""Separate sampling: class errors first, and an overall error only for a known prior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, check_level, show, warn
+from cvstats._results import call_text, result
+from cvstats.cube import check_cube, class_names
+from cvstats.judge import map_batches
+from cvstats.metrics import Metric, get_metric
+from cvstats.resample import Rng, entropy
+
+from ._classes import ClassDraws, check_loss, class_draws
+from ._priors import PriorGiven, Priors, prior_table
+from .bootstrap_corrected import check_times
+
+FEW = 5  # samples of a class below which no interval is given
+
+
+def separate_cv(
+    cube: xr.DataArray,
+    metric: str | Metric = "error_rate",
+    *,
+    prior: PriorGiven | None = None,
+    level: float = 0.95,
+    times: int = 1000,
+    rng: Rng = None,
+) -> xr.Dataset:
+    r"""Return the error of every configuration when the classes were sampled separately.
+
+    The estimand is the error in a population with known class probabilities. When n_0 and n_1 were fixed by design
+    their ratio says nothing about the population, and ordinary cross-validation is biased however large the sample.
+    With folds :math:`U_i` of class 0 and :math:`V_j` of class 1, every pair left out once,
+
+    .. math:: \hat\varepsilon_0 = \frac{1}{n_0 k_1} \sum_{i,j} \sum_{r \in U_i} I(\text{wrong}_{ij}(r)), \qquad
+              \hat\varepsilon = c\,\hat\varepsilon_0 + (1 - c)\,\hat\varepsilon_1.
+
+    A sample's value is its mean over partners (and repeats), so unequal folds and leave-one-out need nothing special.
+    To choose among configurations use `bbc` or `winner` with the metric `prior_error` on the same cube.
+
+    Parameters
+    ----------
+    cube
+        Separate-sampling cube: dims ``sample, configuration, partner[, repeat]``; see `separate_folds`, `pairs`.
+    metric
+        A mean of per-sample losses: ``"error_rate"``, ``"brier"``, ``"log_loss"``, ``"smoothed_error_rate"``.
+    prior
+        ``{label: probability}`` (of two classes one is enough), or one number, the probability of the *first* class.
+        An array of numbers (or ``{label: array}``) gives the dim ``prior``. Without it only class errors are
+        returned, because then no overall estimate exists.
+    level, times, rng
+        Level of the percentile intervals, number of bootstrap draws (within each class), seed.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``class_error(configuration, label_class)`` with ``class_std_error``, ``class_conf_low``, ``class_conf_high``;
+        with a prior also ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``bound_low``, ``bound_high``
+        over ``configuration[, prior]``, and ``class_prior``. The coordinate ``prior`` is the probability of
+        ``prior_class``. The interval sees no uncertainty in a class without errors, and none of the training.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias and how to
+    correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> separate, ordinary = cs.separate_gaussian(80, ratio=0.7, prior=0.1, rng=1)
+    >>> out = cs.separate_cv(separate, prior={0: 0.1}, rng=1)
+    >>> out.estimate.values.round(3), out.class_error.values.round(3)
+    (array([0.099]), array([[0.025, 0.108]]))
+    """
+    _check_partner(cube, wanted=True)
+    call = call_text("separate_cv", prior=_shown(prior), level=level, times=times)
+    out = _estimates(cube, metric, prior, level, times, rng, method="separate_cv", call=call)
+    if prior is None:
+        warn(
+            "separate_cv: without a prior only class errors are returned; classes sampled separately do not tell how "
+            "frequent they are, so no overall error can be estimated. Give prior={label: probability}."
+        )
+    return out
+
+
+def prior_reweighted_cv(
+    cube: xr.DataArray,
+    metric: str | Metric = "error_rate",
+    *,
+    prior: PriorGiven,
+    level: float = 0.95,
+    times: int = 1000,
+    rng: Rng = None,
+) -> xr.Dataset:
+    r"""Return class errors of *ordinary* folds weighted by a known prior: an approximation to `separate_cv`.
+
+    .. math:: \tilde\varepsilon = \sum_y P(Y = y) \, \hat\varepsilon_y
+
+    with :math:`\hat\varepsilon_y` from ordinary cross-validation. The weights are right but the models are not: an
+    ordinary fold leaves out both classes in the ratio that the fold happens to hold, and with stratified folds one
+    partner instead of all. Its bias is of the order of the fold's share of the data, its variance larger than that of
+    `separate_cv`. On a hold-out set that trained no model it is exact.
+
+    Parameters
+    ----------
+    cube
+        Ordinary cube: dims ``sample, configuration[, repeat]``.
+    metric, prior, level, times, rng
+        As in `separate_cv`; the prior is required.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `separate_cv`, with the method ``"prior_reweighted_cv"``.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> separate, ordinary = cs.separate_gaussian(80, ratio=0.7, prior=0.1, rng=1)
+    >>> cs.prior_reweighted_cv(ordinary, prior={0: 0.1}, rng=1).estimate.values.round(3)
+    array([0.117])
+    """
+    _check_partner(cube, wanted=False)
+    if prior is None:
+        raise InputError(
+            "`prior` is required: give {label: probability}. classical_cv() weights by the sampling ratio."
+        )
+    call = call_text("prior_reweighted_cv", prior=_shown(prior), level=level, times=times)
+    return _estimates(cube, metric, prior, level, times, rng, method="prior_reweighted_cv", call=call)
+
+
+def classical_cv(
+    cube: xr.DataArray,
+    metric: str | Metric = "error_rate",
+    *,
+    level: float = 0.95,
+    times: int = 1000,
+    rng: Rng = None,
+) -> xr.Dataset:
+    """Return ordinary cross-validation for comparison: class errors weighted by how many samples each class has.
+
+    Under separate sampling it estimates the error in a population with the *sampling* ratio, so its bias does not
+    vanish with n. From a separate-sampling cube it can be read off when both classes have the same folds (each
+    sample's partner is then the fold of its own number); otherwise give an ordinary cube.
+
+    Parameters
+    ----------
+    cube
+        Ordinary cube, or a separate-sampling cube with k0 = k1 and the coordinate ``fold``.
+    metric, level, times, rng
+        As in `separate_cv`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `separate_cv`; ``class_prior`` is the share of each class among the samples.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, equation 8.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> separate, ordinary = cs.separate_gaussian(80, ratio=0.7, prior=0.1, rng=1)
+    >>> cs.classical_cv(separate, rng=1).estimate.values, cs.classical_cv(ordinary, rng=1).estimate.values
+    (array([0.05]), array([0.05]))
+    """
+    check_cube(cube)
+    call = call_text("classical_cv", level=level, times=times)
+    return _estimates(cube, metric, None, level, times, rng, method="classical_cv", call=call, classical=True)
+
+
+def prior_curve(
+    cube: xr.DataArray,
+    metric: str | Metric = "error_rate",
+    *,
+    prior: PriorGiven | None = None,
+    level: float = 0.95,
+    times: int = 1000,
+    rng: Rng = None,
+) -> xr.Dataset:
+    """Return the error as a function of the prior, with what ordinary cross-validation claims beside it.
+
+    Parameters
+    ----------
+    cube
+        Separate-sampling cube (`separate_cv` at every prior) or ordinary cube (`prior_reweighted_cv`); the method
+        label says which. Two classes.
+    metric, level, times, rng
+        As in `separate_cv`.
+    prior
+        Probabilities of the first class, or ``{label: array}``; 0, 0.01, ..., 1 by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `separate_cv` over ``configuration, prior``, and ``classical(configuration)``: the estimate of
+        `classical_cv`, NaN where it cannot be read off the cube.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> separate, ordinary = cs.separate_gaussian(80, ratio=0.7, prior=0.1, rng=1)
+    >>> cs.prior_curve(separate, prior=[0.1, 0.5], rng=1).estimate.values.round(3)
+    array([[0.099, 0.066]])
+    """
+    check_cube(cube)
+    separate = "partner" in cube.dims
+    grid = np.linspace(0.0, 1.0, 101) if prior is None else prior
+    call = call_text("prior_curve", prior=_shown(prior), level=level, times=times)
+    method = "separate_cv" if separate else "prior_reweighted_cv"
+    out = _estimates(cube, metric, grid, level, times, rng, method=method, call=call)
+    if "prior" not in out.dims:
+        raise InputError(f"`prior` must be an array of probabilities for a curve; got {prior!r}. Use separate_cv().")
+    try:
+        plain = _estimates(cube, metric, None, level, 0, 0, method=method, call=call, classical=True)
+        return out.assign(classical=plain["estimate"].variable)
+    except PartnerError:
+        return out.assign(classical=out["estimate"].isel(prior=0).variable * np.nan)
+
+
+class PartnerError(InputError):
+    """Ordinary cross-validation cannot be read off a separate-sampling cube."""
+
+
+def own_partner(cube: xr.DataArray) -> xr.DataArray:
+    """Return the ordinary cube inside a separate-sampling one: each sample's partner is the fold of its own number."""
+    if "partner" not in cube.dims:
+        return cube
+    why = ""
+    partners = cube["partner"].values if "partner" in cube.coords else np.arange(cube.sizes["partner"])
+    if "fold" not in cube.coords:
+        why = "the cube has no coordinate 'fold'"
+    else:
+        fold, label = xr.broadcast(cube["fold"], cube["label"])
+        names = class_names(cube) or []
+        each = [set(np.unique(fold.values[label.values == name]).tolist()) for name in names]
+        if any(ids != set(partners.tolist()) for ids in each):
+            why = f"the classes have {' and '.join(str(len(ids)) for ids in each)} folds"
+    if why:
+        raise PartnerError(
+            f"classical_cv cannot be read off this separate-sampling cube: {why}, and it needs the same folds in both "
+            "classes. Give an ordinary cube."
+        )
+    fold = cube["fold"].transpose("sample", ...)
+    place = xr.DataArray(np.searchsorted(partners, fold.values), dims=fold.dims)
+    places = {dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in fold.dims}
+    return cube.isel({**places, "partner": place}).drop_vars("partner", errors="ignore")
+
+
+def _check_partner(cube: xr.DataArray, *, wanted: bool) -> None:
+    check_cube(cube)
+    if wanted and "partner" not in cube.dims:
+        raise InputError(
+            "`cube` has no dimension 'partner', so it is not a separate-sampling cube; see pairs() for the design. "
+            "prior_reweighted_cv() approximates it from ordinary folds."
+        )
+    if not wanted and "partner" in cube.dims:
+        raise InputError("`cube` is a separate-sampling cube (dimension 'partner'); use separate_cv().")
+
+
+def _shown(prior: Any) -> str | None:
+    return None if prior is None else str(dict(prior) if isinstance(prior, Mapping) else prior)[:80]
+
+
+def _estimates(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    prior: Any,
+    level: float,
+    times: int,
+    rng: Rng,
+    *,
+    method: str,
+    call: str,
+    classical: bool = False,
+) -> xr.Dataset:
+    """Return class errors, and their average under each prior, with percentile limits from draws within classes."""
+    level = check_level(level)
+    found = check_loss(get_metric(metric), cube)
+    names = class_names(cube)
+    assert names is not None
+    table = None if prior is None else prior_table(prior, cube, names)
+    if times:
+        check_times(times, level, "percentile", None)
+    seed = entropy(rng)
+    notes: list[str] = []
+
+    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+        draws = class_draws(own_partner(part) if classical else part, found, times, seed)
+        return _summary(draws, part, table, classical, level, notes)
+
+    out = map_batches(one, cube)
+    if notes:
+        warn(f"{method}: {notes[0]}" + (f" (and in {len(notes) - 1} more cells)." if len(notes) > 1 else "."))
+    out = result(
+        out,
+        method=method,
+        metric=found.name,
+        conf_level=level if times else np.nan,
+        interval="percentile" if times else "none",
+        call=call,
+        cube=cube,
+    )
+    out = out.assign_coords(label_class=("label_class", np.array(names)))
+    if table is None:
+        return out
+    out["class_prior"] = (table.dims("label_class"), table.weights if table.curve else table.weights[0])
+    if table.given is not None:
+        coord = ("prior", table.given) if table.curve else float(table.given)
+        out = out.assign_coords(prior=coord, prior_class=table.of)
+    return out
+
+
+def _summary(
+    draws: ClassDraws, cube: xr.DataArray, priors: Priors | None, classical: bool, level: float, notes: list[str]
+) -> xr.Dataset:
+    """Return estimates and limits of one cube without batch dims."""
+    tails = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
+    few = draws.size < FEW
+    flat = ~few & (draws.spread == 0).all(axis=0) if draws.times else np.zeros(len(few), bool)
+    names = np.array(class_names(cube) or [], dtype=object)
+    if draws.times and few.any():
+        notes.append(f"classes {show(names[few])} have fewer than {FEW} samples, so limits are NaN")
+    elif draws.times and flat.any():
+        notes.append(
+            f"the error of classes {show(names[flat])} does not vary over draws, so its limits are NaN and overall "
+            "limits lack its uncertainty"
+        )
+    limits = draws.class_limits(tails)
+    limits = np.where(few | (draws.spread == 0)[None], np.nan, limits)
+    variables: dict[str, Any] = {"class_error": (("configuration", "label_class"), draws.point)}
+    if draws.times:
+        both = ("configuration", "label_class")
+        variables["class_std_error"] = (both, np.where(few, np.nan, draws.spread))
+        variables["class_conf_low"], variables["class_conf_high"] = (both, limits[0]), (both, limits[1])
+    if priors is not None or classical:
+        overall, spread, ends = draws.overall(None if priors is None else priors.weights, tails)
+        lost = few.any() | (spread == 0)
+        spread, ends = np.where(few.any(), np.nan, spread), np.where(lost, np.nan, ends)
+        rows = {"estimate": overall, "std_error": spread, **dict(zip(_LIMITS, ends, strict=True))}
+        curve = priors is not None and priors.curve
+        for name, values in rows.items():
+            if draws.times or name == "estimate":
+                variables[name] = (("configuration", "prior"), values.T) if curve else ("configuration", values[0])
+    if classical:
+        variables["class_prior"] = ("label_class", draws.share)
+    if draws.times:
+        variables["n_draws"] = draws.times
+    return xr.Dataset(variables, coords={"configuration": cube["configuration"].variable})
+
+
+_LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
