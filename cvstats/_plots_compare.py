@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ._check import InputError, check_dim, plain, show
+from ._plot_style import COLOURS, DASHES, INK, MARKERS, MUTED, axes, calm, figure_class, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +39,6 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
         raise InputError("`result` must come from critical_difference().")
     if result["mean_rank"].ndim != 1:
         raise InputError(f"`result` has dims {show(result['mean_rank'].dims)}; pick one table first with .sel().")
-    import matplotlib.pyplot as plt
-
     by = result["mean_rank"].dims[0]
     names = [str(plain(n)) for n in (result[by].values if by in result.coords else np.arange(result.sizes[by]))]
     ranks = result["mean_rank"].values
@@ -49,16 +48,15 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     left = (k + 1) // 2
     bars = 0.35 * groups
     depth = bars + 0.7 * max(left, k - left) + 0.4
-    if ax is None:
-        ax = plt.subplots(figsize=(7, 1.0 + 0.45 * (depth + 1)), layout="constrained")[1]
+    ax = axes(ax, 7, 1.0 + 0.45 * (depth + 1))
     low, high = 1.0, float(k)
     pad = 0.35 * max(high - low, 1)
     ax.set_xlim(low - pad, high + pad)
     ax.set_ylim(-depth, 1.4)
     ax.axis("off")
-    ax.plot([low, high], [0, 0], color="black", lw=1, clip_on=False)
+    ax.plot([low, high], [0, 0], color=INK, lw=1, clip_on=False)
     for tick in range(1, k + 1):
-        ax.plot([tick, tick], [0, 0.15], color="black", lw=1)
+        ax.plot([tick, tick], [0, 0.15], color=INK, lw=1)
         ax.text(tick, 0.22, str(tick), ha="center", va="bottom", fontsize=9)
     cd = float(result["cd"])
     if np.isfinite(cd):
@@ -74,16 +72,15 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
         near = place < left
         height = -(bars + 0.4 + 0.7 * (place if near else k - 1 - place))
         edge = low - 0.1 * pad if near else high + 0.1 * pad
-        ax.plot([ranks[method], ranks[method], edge], [0, height, height], color="black", lw=0.8)
+        ax.plot([ranks[method], ranks[method], edge], [0, height, height], color=INK, lw=0.8)
         label = f"{names[method]} ({ranks[method]:.2f})"
-        ax.text(
-            edge, height, f"{label} " if near else f" {label}", ha="right" if near else "left", va="center", fontsize=9
-        )
+        side = "right" if near else "left"
+        literal([ax.text(edge, height, f"{label} " if near else f" {label}", ha=side, va="center", fontsize=9)])
     for column in range(groups):
         inside = ranks[member[:, column]]
         y = -0.3 - 0.35 * column
         slack = 0.01 * (high - low + 2 * pad)
-        ax.plot([inside.min() - slack, inside.max() + slack], [y, y], color="black", lw=3.5, solid_capstyle="butt")
+        ax.plot([inside.min() - slack, inside.max() + slack], [y, y], color=INK, lw=3.5, solid_capstyle="butt")
     if title:
         ax.set_title(title)
     return ax
@@ -91,7 +88,7 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
 
 def plot_bias(
     table: xr.Dataset, *, x: str = "size", columns: str = "method", spread: bool = True, figure: Figure | None = None
-) -> Figure:
+) -> np.ndarray:
     """Draw mean bias by sample size, one column of panels per method, with the standard deviation below.
 
     Parameters
@@ -110,8 +107,9 @@ def plot_bias(
 
     Returns
     -------
-    matplotlib.figure.Figure
-        Error bars are the confidence limits of the mean; bias above zero is optimistic.
+    ndarray of matplotlib.axes.Axes
+        Rows (bias, spread) by columns (methods); their figure is ``axes[0, 0].figure``. Error bars are the
+        confidence limits of the mean; bias above zero is optimistic.
     """
     if not isinstance(table, xr.Dataset) or not {"estimate", "conf_low", "conf_high", "std_dev"} <= {*table.data_vars}:
         raise InputError("`table` must come from bias_table().")
@@ -123,13 +121,11 @@ def plot_bias(
     lines = [dim for dim in mean.dims if dim not in (x, columns)]
     if len(lines) > 1:
         raise InputError(f"`table` has dims {show(lines)} besides {x!r} and {columns!r}; at most one can become lines.")
-    import matplotlib.pyplot as plt
-
     heads = _labels(table, columns)
     rows = 2 if spread else 1
     if figure is None:
-        figure = plt.figure(figsize=(2.6 * len(heads) + 0.6, 2.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, len(heads), sharex=True, sharey="row", squeeze=False)
+        figure = figure_class()(figsize=(2.6 * len(heads) + 0.6, 2.4 * rows), layout="constrained")
+    panels: np.ndarray = figure.subplots(rows, len(heads), sharex=True, sharey="row", squeeze=False)
     where = np.arange(table.sizes[x], dtype=float)  # sizes are often 20 ... 1500: evenly spaced, as categories
     along = lines[0] if lines else None
     names: list[Any] = list(_labels(table, along)) if along is not None else [None]
@@ -137,28 +133,42 @@ def plot_bias(
         part = table.isel({columns: column})
         for at, name in enumerate(names):
             one = part.isel({along: at}) if along is not None else part
+            look = _look(at)
+            centre = one["estimate"].values
+            bars = np.nan_to_num(np.stack([centre - one["conf_low"].values, one["conf_high"].values - centre]))
             dodge = 0.3 * ((at + 0.5) / len(names) - 0.5)
-            _error_line(axes[0, column], where + dodge, one, None if name is None else str(plain(name)), f"C{at % 10}")
+            label = None if name is None else str(plain(name))
+            panels[0, column].errorbar(where + dodge, centre, yerr=bars, capsize=2, label=label, **look)
             if spread:
-                axes[1, column].plot(where, one["std_dev"].values, "o-", ms=3, lw=1, color=f"C{at % 10}")
-        axes[0, column].axhline(0, color="0.5", lw=0.8, zorder=0)
-        axes[0, column].set_title(str(plain(head)), fontsize=10)
-        axes[-1, column].set_xlabel(x)
-    axes[0, 0].set_ylabel("mean bias")
+                panels[1, column].plot(where, one["std_dev"].values, **look)
+        panels[0, column].axhline(0, color=MUTED, lw=0.8, zorder=0)
+        literal([panels[0, column].set_title(str(plain(head)), fontsize=10)])
+        panels[-1, column].set_xlabel(x)
+    panels[0, 0].set_ylabel("mean bias")
     if spread:
-        axes[1, 0].set_ylabel("standard deviation")
-    for ax in axes[-1]:
-        ax.set_xticks(where, [str(plain(spot)) for spot in _labels(table, x)], rotation=45, fontsize=8)
+        panels[1, 0].set_ylabel("standard deviation")
+    for panel in panels.ravel():
+        calm(panel)
+    for panel in panels[-1]:
+        panel.set_xticks(where, [str(plain(spot)) for spot in _labels(table, x)], rotation=45, fontsize=8)
     if along is not None:
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", title=str(along), fontsize=8)
-    return figure
+        legend = figure.legend(
+            *panels[0, 0].get_legend_handles_labels(), loc="outside right center", title=str(along), fontsize=8
+        )
+        literal(legend.get_texts())
+    return panels
+
+
+def _look(at: int) -> dict[str, Any]:
+    """Return colour, marker and dash of the line number `at`; colour is never the only cue."""
+    return {
+        "color": COLOURS[at % len(COLOURS)],
+        "marker": MARKERS[at % len(MARKERS)],
+        "ls": DASHES[at % len(DASHES)],
+        "ms": 3,
+        "lw": 1,
+    }
 
 
 def _labels(table: xr.Dataset, dim: Any) -> np.ndarray:
     return np.asarray(table[dim].values) if dim in table.coords else np.arange(table.sizes[dim])
-
-
-def _error_line(ax: Axes, where: np.ndarray, one: xr.Dataset, label: str | None, color: str) -> None:
-    mean = one["estimate"].values
-    bars = np.stack([mean - one["conf_low"].values, one["conf_high"].values - mean])
-    ax.errorbar(where, mean, yerr=np.nan_to_num(bars), fmt="o-", ms=3, lw=1, capsize=2, color=color, label=label)

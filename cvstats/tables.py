@@ -282,7 +282,9 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         raise InputError("`result` must be a protocol's result with the variable `selected`.")
     chosen = result["selected"]
     if chosen.ndim:
-        raise InputError(f"`result` has dims {show(chosen.dims)}; pick one result first, e.g. with .sel(method='bbc').")
+        raise InputError(
+            f"`result` has dims {show(chosen.dims)}; pick one result first, e.g. with .sel({{'method': 'bbc'}})."
+        )
     label = plain(chosen.values[()])
     known = [plain(name) for name in cube["configuration"].values]
     if label not in known:

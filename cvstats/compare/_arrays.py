@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, nearest, plain, show, warn
+from cvstats._check import InputError, check_dim, check_option, nearest, plain, show, warn
 from cvstats._results import result
 
 Dims = str | Sequence[str]
 Variable = tuple[tuple[Hashable, ...], Any]
 
+DIRECTIONS = ("minimize", "maximize")
 QUALIFIERS = ("method", "metric", "conf_level", "interval")
 _NAMED_CELLS = 3  # degenerate cells named in a warning
 
@@ -47,6 +48,22 @@ def check_by(x: xr.DataArray, by: str, dims: Sequence[str], *, minimum: int = 2)
         raise InputError(f"`by`={by!r} is also in `dim`; the values of a group must lie along another dimension.")
     if x.sizes[by] < minimum:
         raise InputError(f"`by`={by!r} needs at least {minimum} levels to compare; it has {x.sizes[by]}.")
+
+
+def direction_of(x: xr.DataArray, direction: str | None, default: str) -> str:
+    """Return the direction given, else that of the metric `x` says it is in, else the default."""
+    if direction is not None:
+        check_option(direction, DIRECTIONS, "direction")
+        return direction
+    named = x.coords.get("metric")
+    if named is not None and named.ndim == 0:
+        from cvstats.metrics import get_metric
+
+        try:
+            return str(get_metric(str(named.values)).direction)
+        except InputError:
+            return default
+    return default
 
 
 def check_length(x: xr.DataArray, dims: Sequence[str], *, minimum: int = 2, argument: str = "x") -> int:
@@ -129,7 +146,8 @@ class Cells:
 
     def pull(self, x: xr.DataArray, dims: Sequence[str]) -> np.ndarray:
         """Return `x` as float64 with the cells first and all of `dims` flattened into the last axis."""
-        return np.asarray(x.transpose(*self.dims, *dims).values, dtype=np.float64).reshape(*self.shape, -1)
+        length = int(np.prod([x.sizes[dim] for dim in dims]))
+        return np.asarray(x.transpose(*self.dims, *dims).values, dtype=np.float64).reshape(*self.shape, length)
 
     def variable(self, values: Any, *more: Hashable) -> Variable:
         """Return values over the cells (and the dims in `more`) as a Dataset variable."""

@@ -28,11 +28,16 @@ def moments(values: Array) -> Moments:
     """
     present = ~np.isnan(values)
     n = present.sum(-1)
-    origin = np.take_along_axis(values, present.argmax(-1)[..., None], -1)
+    full = bool((n == values.shape[-1]).all())
+    origin = values[..., :1] if full else np.take_along_axis(values, present.argmax(-1)[..., None], -1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shifted = np.where(present, values - origin, 0.0)
-        offset = shifted.sum(-1) / n
-        deviation = np.where(present, shifted - offset[..., None], 0.0)
+        deviation = values - origin
+        if not full:
+            deviation[~present] = 0.0
+        offset = deviation.sum(-1) / n
+        deviation -= offset[..., None]
+        if not full:
+            deviation[~present] = 0.0
         rest = deviation.sum(-1)
         offset = offset + rest / n
         ss = np.maximum(np.einsum("...i,...i->...", deviation, deviation) - rest**2 / n, 0.0)
@@ -41,7 +46,7 @@ def moments(values: Array) -> Moments:
 
 def unit_scale(deviation: Array, axes: tuple[int, ...]) -> Array:
     """Return the power of two nearest the largest deviation, so that fourth powers neither overflow nor vanish."""
-    largest = np.abs(deviation).max(axes, keepdims=True, initial=0.0)
+    largest = _largest(deviation, axes, keepdims=True)
     exponent = np.where(np.isfinite(largest) & (largest > 0), np.frexp(largest)[1], 0)
     return np.asarray(np.ldexp(1.0, exponent))
 
@@ -96,4 +101,11 @@ def _f_test(between: Array, within: Array, df: Array, df_residual: Array, noise:
 
 def rounding(deviation: Array, axes: tuple[int, ...]) -> Array:
     """Return how large rounding errors of a single value are, given what was subtracted to get it."""
-    return np.asarray(_TINY * np.abs(deviation).max(axes, initial=0.0))
+    return np.asarray(_TINY * _largest(deviation, axes))
+
+
+def _largest(values: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
+    # the extremes of both signs: no copy, unlike abs()
+    high = values.max(axes, keepdims=keepdims, initial=0.0)
+    low = values.min(axes, keepdims=keepdims, initial=0.0)
+    return np.asarray(np.maximum(high, -low))

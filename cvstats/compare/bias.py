@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, check_level, check_option
+from cvstats._check import InputError, check_dim, check_level
 from cvstats._results import call_text
 
-from ._arrays import Cells, Dims, Variable, as_dims, as_numbers, check_length, labelled, level_index, match
+from ._arrays import (
+    Cells,
+    Dims,
+    Variable,
+    as_dims,
+    as_numbers,
+    check_length,
+    direction_of,
+    labelled,
+    level_index,
+    match,
+)
 from ._moments import anova_against, moments, rounding
 from .location import one_sample
-from .ranks import DIRECTIONS
 from .spread import obrien_groups, pitman_morgan
 
 
@@ -22,7 +32,7 @@ def bias_table(
     dim: Dims,
     against: object = None,
     by: str = "method",
-    direction: str = "maximize",
+    direction: str | None = None,
     level: float = 0.95,
 ) -> xr.Dataset:
     """Compare estimates with the truth: mean bias, spread, and tests of both.
@@ -44,8 +54,9 @@ def bias_table(
         The reference level of `by`.
     by : str
         The dimension of the methods; only needed with `against`.
-    direction : {"maximize", "minimize"}
-        Whether larger values are better (AUC, accuracy) or smaller ones (losses).
+    direction : {"maximize", "minimize"}, optional
+        Whether larger values are better (AUC, accuracy) or smaller ones (losses); by default what the coordinate
+        ``metric`` of `estimates` says, else "maximize".
     level : float
         Confidence level.
 
@@ -80,8 +91,8 @@ def bias_table(
     from scipy.special import fdtrc, stdtr, stdtrit
 
     level = check_level(level)
-    check_option(direction, DIRECTIONS, "direction")
     estimates = as_numbers(estimates, "estimates")
+    direction = direction_of(estimates, direction, "maximize")
     dims = as_dims(estimates, dim)
     if against is not None:
         check_dim(estimates.dims, by, "by")

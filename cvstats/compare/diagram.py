@@ -17,7 +17,7 @@ TESTS = ("nemenyi", "wilcoxon")
 
 
 def critical_difference(
-    x: xr.DataArray, dim: Dims, *, by: str, level: float = 0.95, test: str = "nemenyi", direction: str = "minimize"
+    x: xr.DataArray, dim: Dims, *, by: str, level: float = 0.95, test: str = "nemenyi", direction: str | None = None
 ) -> xr.Dataset:
     """Return the mean ranks of methods over data sets and which of them cannot be told apart.
 
@@ -38,8 +38,9 @@ def critical_difference(
         One minus the family-wise error rate.
     test : {"nemenyi", "wilcoxon"}
         The pairwise test.
-    direction : {"minimize", "maximize"}
-        Whether rank 1 goes to the smallest value (error rates) or the largest.
+    direction : {"minimize", "maximize"}, optional
+        Whether rank 1 goes to the smallest value (error rates) or the largest; by default what the coordinate
+        ``metric`` of `x` says, else "minimize".
 
     Returns
     -------
@@ -74,7 +75,7 @@ def critical_difference(
 
     level = check_level(level)
     check_option(test, TESTS, "test")
-    x, dims = blocks(x, dim, by, direction)
+    x, dims, direction = blocks(x, dim, by, direction)
     groups, cells = Cells.of(x, dims, last=by), Cells.of(x, (*dims, by))
     ranks, mean_rank = complete_ranks(x, dims, by, groups, direction)
     second, coords = other_dim(x, by)

@@ -5,15 +5,25 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_option, plain
+from cvstats._check import InputError, plain
 from cvstats._results import call_text
 
-from ._arrays import Cells, Dims, Variable, as_dims, as_numbers, check_by, check_length, labelled, labels_of, other_dim
+from ._arrays import (
+    Cells,
+    Dims,
+    Variable,
+    as_dims,
+    as_numbers,
+    check_by,
+    check_length,
+    direction_of,
+    labelled,
+    labels_of,
+    other_dim,
+)
 
-DIRECTIONS = ("minimize", "maximize")
 
-
-def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "minimize") -> xr.Dataset:
+def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None = None) -> xr.Dataset:
     """Test whether methods share one distribution of ranks over data sets.
 
     Methods are ranked within each data set, ties sharing their mean rank. With rank sums ``R_j`` of ``k`` methods over
@@ -29,9 +39,9 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "mini
         The data sets (blocks).
     by : str
         The methods. All other dimensions are mapped over.
-    direction : {"minimize", "maximize"}
-        Whether rank 1 goes to the smallest value (error rates) or the largest (accuracies). Only ``mean_rank``
-        depends on it.
+    direction : {"minimize", "maximize"}, optional
+        Whether rank 1 goes to the smallest value (error rates) or the largest (accuracies); by default what the
+        coordinate ``metric`` of `x` says, else "minimize". Only ``mean_rank`` depends on it.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "mini
     """
     from scipy.special import chdtrc, fdtrc
 
-    x, dims = blocks(x, dim, by, direction)
+    x, dims, direction = blocks(x, dim, by, direction)
     groups = Cells.of(x, dims, last=by)
     cells = Cells.of(x, (*dims, by))
     ranks, mean_rank = block_ranks(np.swapaxes(groups.pull(x, dims), -1, -2), direction)
@@ -97,7 +107,7 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "mini
     return labelled(variables, groups, test=test, call=call)
 
 
-def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "minimize") -> xr.Dataset:
+def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None = None) -> xr.Dataset:
     """Compare all pairs of methods over data sets after Friedman's test, with the family-wise level held.
 
     With mean ranks ``R`` of ``k`` methods over ``N`` data sets, ``q = |R_i - R_j| / sqrt(k (k + 1) / (12 N))`` is
@@ -132,10 +142,11 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "minim
     >>> import xarray as xr
     >>> import cvstats as cs
     >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
-    >>> round(float(cs.nemenyi_test(error, "dataset", by="method").p_value.sel(method="a", method_other="c")), 5)
+    >>> p = cs.nemenyi_test(error, "dataset", by="method").p_value
+    >>> round(float(p.sel({"method": "a", "method_other": "c"})), 5)
     0.00019
     """
-    x, dims = blocks(x, dim, by, direction)
+    x, dims, direction = blocks(x, dim, by, direction)
     groups = Cells.of(x, dims, last=by)
     ranks, mean_rank = complete_ranks(x, dims, by, groups, direction)
     second, coords = other_dim(x, by)
@@ -146,14 +157,14 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str = "minim
     return labelled(variables, groups, test="Nemenyi test", call=call, coords=coords)
 
 
-def blocks(x: xr.DataArray, dim: Dims, by: str, direction: str) -> tuple[xr.DataArray, tuple[str, ...]]:
-    """Check a table of data sets by methods."""
-    check_option(direction, DIRECTIONS, "direction")
+def blocks(x: xr.DataArray, dim: Dims, by: str, direction: str | None) -> tuple[xr.DataArray, tuple[str, ...], str]:
+    """Check a table of data sets by methods; settle which end of the scale gets rank 1."""
     x = as_numbers(x)
+    direction = direction_of(x, direction, "minimize")
     dims = as_dims(x, dim)
     check_by(x, by, dims)
     check_length(x, dims)
-    return x, dims
+    return x, dims, direction
 
 
 def complete_ranks(

@@ -126,7 +126,7 @@ def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) 
     >>> import cvstats as cs
     >>> x = xr.DataArray([[1.0, 2, 3, 4], [0, 4, 8, 12]], dims=("method", "trial"), coords={"method": ["TT", "NCV"]})
     >>> test = cs.obrien_test(x, "trial", by="method", against="NCV")
-    >>> round(float(test.p_value.sel(method="TT")), 4), float(test.variance_ratio.sel(method="TT"))
+    >>> round(float(test.p_value.sel({"method": "TT"})), 4), float(test.variance_ratio.sel({"method": "TT"}))
     (0.1562, 0.0625)
     """
     x, dims = _grouped(x, dim, by)
@@ -194,10 +194,10 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
     as_dims(given, dims, "dim")
     first, second = xr.broadcast(x, given)
     cells = Cells.of(first, dims)
-    statistic, df, correlation, ratio, bad = pitman_morgan(cells.pull(first, dims), cells.pull(second, dims))
+    statistic, df, correlation, ratio, left_over, bad = pitman_morgan(cells.pull(first, dims), cells.pull(second, dims))
     cells.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")
     with np.errstate(invalid="ignore", divide="ignore"):
-        k = 1 + 2 * (1 - correlation**2) * stdtrit(df, (1 + level) / 2) ** 2 / df
+        k = 1 + 2 * left_over * stdtrit(df, (1 + level) / 2) ** 2 / df
         wide = k + np.sqrt(k**2 - 1)
     values = {
         "estimate": ratio,
@@ -220,20 +220,24 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     Only the squares vary within a group, so the transform itself is never formed:
     ``r - mean(r) = n (n - 1.5) / ((n - 1) (n - 2)) * (d**2 - mean(d**2))``.
     """
-    squares = (m.deviation / unit_scale(m.deviation, (-2, -1))) ** 2
+    squares = m.deviation / unit_scale(m.deviation, (-2, -1))
+    np.multiply(squares, squares, out=squares)
+    noise = rounding(squares, (-2, -1))
     n = m.n.astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_square = squares.sum(-1) / n
-        centred = np.where(m.present, squares - mean_square[..., None], 0.0)
+        centred = np.subtract(squares, mean_square[..., None], out=squares)
+        if (m.n < squares.shape[-1]).any():
+            centred[~m.present] = 0.0
         factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
         ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
         variance = n * mean_square / (n - 1)
     few = (n > 0) & (n < 3)
-    return n, variance, np.where(few, np.nan, ss), rounding(squares, (-2, -1))
+    return n, variance, np.where(few, np.nan, ss), noise
 
 
 def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return t, df, correlation of sum and difference, variance ratio, and which cells are degenerate."""
+    """Return t, df, correlation of sum and difference, variance ratio, ``1 - r**2`` of the pairs, and bad cells."""
     gap = np.isnan(a) | np.isnan(b)
     da = moments(np.where(gap, np.nan, a)).deviation
     db = moments(np.where(gap, np.nan, b)).deviation
@@ -250,8 +254,10 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
         bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
         statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
         correlation = statistic / np.sqrt(statistic**2 + df)
-        ratio = ((da / scale) ** 2).sum(-1) / ((db / scale) ** 2).sum(-1)
-    return statistic, np.where(bad, np.nan, df), correlation, np.where(bad, np.nan, ratio), bad
+        sa, sb, sab = (np.einsum("...i,...i->...", u / scale, v / scale) for u, v in ((da, da), (db, db), (da, db)))
+        left_over = np.where(bad, np.nan, 1 - sab**2 / (sa * sb))
+        ratio = np.where(bad, np.nan, sa / sb)
+    return statistic, np.where(bad, np.nan, df), correlation, ratio, left_over, bad
 
 
 def _grouped(x: xr.DataArray, dim: Dims, by: str) -> tuple[xr.DataArray, tuple[str, ...]]:

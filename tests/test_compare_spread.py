@@ -1,0 +1,178 @@
+"""Levene, O'Brien and Pitman-Morgan: against R and scipy, with offsets, ties and degenerate groups."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from cvstats import CvstatsWarning, InputError
+from cvstats.compare import levene_test, obrien_test, pitman_morgan_test
+
+FILE = json.loads((Path(__file__).parent / "reference" / "compare.json").read_text())
+R = FILE["spread"]
+
+
+def padded(groups):
+    width = max(map(len, groups))
+    rows = [[*group, *[np.nan] * (width - len(group))] for group in groups]
+    return xr.DataArray(
+        np.array(rows, float), dims=("method", "trial"), coords={"method": ["a", "b", "c"][: len(rows)]}
+    )
+
+
+def agrees(found, reference):
+    for name, value in reference.items():
+        assert float(found[name]) == pytest.approx(value, rel=1e-9, abs=1e-12), name
+
+
+@pytest.mark.parametrize("data", ["groups", "tied"])
+def test_equals_r(data):
+    x = padded(R[data])
+    for center in ("median", "mean", "trimmed"):
+        agrees(levene_test(x, "trial", by="method", center=center), R[f"{data}_{center}"])
+    agrees(obrien_test(x, "trial", by="method"), R[f"{data}_obrien"])
+    against = obrien_test(x, "trial", by="method", against="c")
+    agrees(against.sel({"method": "a"}), R[f"{data}_obrien_1_3"])
+    assert np.isnan(float(against.p_value.sel({"method": "c"})))
+
+
+def test_an_offset_of_1e9_loses_nothing():
+    x = padded(R["groups"]) + 1e9
+    agrees(levene_test(x, "trial", by="method"), R["groups_median"])
+    # R's own value at this offset has lost digits, ours equals R's on the bare data
+    assert float(obrien_test(x, "trial", by="method").statistic) == pytest.approx(
+        R["offset_obrien"]["statistic"], rel=1e-6
+    )
+    agrees(obrien_test(x, "trial", by="method"), R["groups_obrien"])
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scale_does_not_matter(scale):
+    x = padded(R["groups"])
+    for test in (levene_test, obrien_test):
+        near, far = test(x, "trial", by="method"), test(x * scale, "trial", by="method")
+        assert float(far.statistic) == pytest.approx(float(near.statistic), rel=1e-9)
+
+
+def test_variances_and_effect_size():
+    x = padded(R["groups"])
+    found = obrien_test(x, "trial", by="method", against="a")
+    sd = [np.std(group, ddof=1) for group in R["groups"]]
+    np.testing.assert_allclose(found.std_dev, sd, rtol=1e-12)
+    np.testing.assert_allclose(found.variance_ratio, (np.array(sd) / sd[0]) ** 2, rtol=1e-12)
+    f, df, rest = (float(found[name].sel({"method": "b"})) for name in ("statistic", "df", "df_residual"))
+    assert float(found.effect_size.sel({"method": "b"})) == pytest.approx(f * df / (f * df + rest))
+
+
+def test_many_cells_equal_scipy_and_are_100_times_as_fast():
+    x = xr.DataArray(np.random.default_rng(0).normal(size=(2000, 8, 30)), dims=("cell", "method", "trial"))
+    obrien_test(x, "trial", by="method")
+    start = time.process_time()
+    found = obrien_test(x, "trial", by="method")
+    ours = time.process_time() - start
+    start = time.process_time()
+    loop = [stats.f_oneway(*stats.obrientransform(*cell)) for cell in x.values[:100]]
+    theirs = (time.process_time() - start) * 20
+    np.testing.assert_allclose(found.statistic[:100], [one.statistic for one in loop], rtol=1e-9)
+    np.testing.assert_allclose(found.p_value[:100], [one.pvalue for one in loop], rtol=1e-9)
+    assert theirs / ours > 100
+    expected = [stats.levene(*cell, center="trimmed", proportiontocut=0.05).pvalue for cell in x.values[:20]]
+    np.testing.assert_allclose(
+        levene_test(x[:20], "trial", by="method", center="trimmed", trim=0.05).p_value, expected, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_groups_without_variation_are_nan_with_one_warning(offset):
+    flat = xr.DataArray(np.repeat([[1.0], [2.0]], 4, axis=1), dims=("method", "trial")) + offset
+    for test in (levene_test, obrien_test):
+        with pytest.warns(CvstatsWarning, match="no variation within the groups") as record:
+            found = test(flat, "trial", by="method")
+        assert len(record) == 1
+        assert np.isnan(float(found.statistic))
+        assert np.isnan(float(found.p_value))
+        assert found.std_dev.values.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("center", ["median", "mean", "trimmed"])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_two_values_per_group_leave_no_error_to_test_against(center, offset):
+    x = xr.DataArray([[0.1, 0.7], [0.2, 5.3]], dims=("method", "trial")) + offset
+    with pytest.warns(CvstatsWarning, match="fewer than 2 values in a group, or no variation"):
+        assert np.isnan(float(levene_test(x, "trial", by="method", center=center).p_value))
+    with pytest.warns(CvstatsWarning, match="O'Brien test: fewer than 3 values in a group"):
+        assert np.isnan(float(obrien_test(x, "trial", by="method").p_value))
+
+
+def test_one_constant_group_among_others_is_no_problem():
+    x = padded([[1.0, 1, 1, 1], [1, 2, 3, 5], [0, 4, 4, 9]])
+    expected = stats.f_oneway(*stats.obrientransform(*x.values))
+    assert float(obrien_test(x, "trial", by="method").statistic) == pytest.approx(expected.statistic, rel=1e-9)
+
+
+def test_empty_groups_are_left_out():
+    x = padded([[1.0, 2, 4, 9], [1, 2, 3, 4], [np.nan] * 4])
+    found = levene_test(x, "trial", by="method")
+    assert float(found.df) == 1
+    assert float(found.statistic) == pytest.approx(stats.levene(*x.values[:2]).statistic, rel=1e-9)
+
+
+def test_pitman_morgan_equals_r():
+    a, b = (xr.DataArray(FILE["t"][name], dims="trial") for name in "ab")
+    agrees(pitman_morgan_test(a, "trial", other=b), R["pitman"])
+    agrees(pitman_morgan_test(a + 1e9, "trial", other=b + 1e9), R["pitman"])
+
+
+def test_pitman_morgan_interval_is_the_set_of_ratios_not_rejected():
+    a, b = (xr.DataArray(FILE["t"][name], dims="trial") for name in "ab")
+    found = pitman_morgan_test(a, "trial", other=b, level=0.9)
+    for limit in (found.conf_low, found.conf_high):
+        at_limit = pitman_morgan_test(a, "trial", other=b * np.sqrt(limit), level=0.9)
+        assert float(at_limit.p_value) == pytest.approx(0.1, rel=1e-9)
+    swapped = pitman_morgan_test(b, "trial", other=a, level=0.9)
+    assert float(swapped.conf_low) == pytest.approx(1 / float(found.conf_high))
+
+
+def test_pitman_morgan_lockstep_is_nan_with_one_warning():
+    a = xr.DataArray([0.1, 0.4, 0.2, 0.9], dims="trial")
+    for other in (a, a * 3, a * 0):
+        with pytest.warns(
+            CvstatsWarning, match="Pitman-Morgan test: fewer than three pairs, or no variation"
+        ) as record:
+            assert np.isnan(float(pitman_morgan_test(a, "trial", other=other).p_value))
+        assert len(record) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda x: obrien_test(x, "trial", by="methods"),
+            r"`by`='methods' is not a dimension; .*did you mean 'method'",
+        ),
+        (lambda x: obrien_test(x, "trial", by="trial"), "`by`='trial' is also in `dim`"),
+        (
+            lambda x: obrien_test(x[:1], "trial", by="method"),
+            "`by`='method' needs at least 2 levels to compare; it has 1",
+        ),
+        (lambda x: obrien_test(x[:, :1], "trial", by="method"), "`x` needs at least 2 values along 'trial'"),
+        (
+            lambda x: obrien_test(x, "trial", by="method", against="NVC"),
+            r"`against`='NVC' is not a level of 'method'; found 'NCV', 'TT' \(did you mean 'NCV'\?\)",
+        ),
+        (lambda x: levene_test(x, "trial", by="method", center="mode"), "`center` must be one of"),
+        (
+            lambda x: levene_test(x, "trial", by="method", center="trimmed", trim=0.5),
+            "`trim` must be at least 0 and below 0.5",
+        ),
+        (lambda x: pitman_morgan_test(x[:, :2], "trial", other=x[:, :2]), "`x` needs at least 3 values along 'trial'"),
+    ],
+)
+def test_bad_input(call, message):
+    x = xr.DataArray([[1.0, 2, 4], [2, 2, 9]], dims=("method", "trial"), coords={"method": ["NCV", "TT"]})
+    with pytest.raises(InputError, match=message):
+        call(x)
