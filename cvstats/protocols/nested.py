@@ -101,7 +101,7 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) 
     estimate = float(each.mean()) if average == "fold" else _pooled(cube, metric, folds, chosen)
     final = final_choice(cube, metric, average=average)
     wins = np.bincount(chosen.ravel(), minlength=cube.sizes["configuration"]) / chosen.size
-    dims, drop = (("outer_fold", "repeat"), ...) if "repeat" in cube.dims else (("outer_fold",), 0)
+    dims, drop = (("outer_fold", "repeat"), slice(None)) if "repeat" in cube.dims else (("outer_fold",), 0)
     names = cube["configuration"].values
     coords = {"outer_fold": folds, "configuration": cube["configuration"].variable}
     if "repeat" in cube.coords and "repeat" in cube.dims:
