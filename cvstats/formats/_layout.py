@@ -27,6 +27,7 @@ class Hints:
     positive: Hashable | None = None
     kind: str | None = None
     name: str = "configuration"
+    mapped: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -99,6 +100,8 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
     Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans.
     """
     array = np.asarray(values)
+    if array.dtype.kind == "T":
+        array = array.astype(object)
     if array.dtype.kind == "f" and array.size and np.all(array == np.floor(array)) and np.all(np.abs(array) < 2**53):
         return array.astype(np.int64) if ids else array
     if array.dtype.kind not in "OUT" or not array.size or not all(isinstance(value, str) for value in array):
@@ -118,13 +121,13 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
 def natural_column(column: pd.Series, *, ids: bool = False) -> pd.Series:
     """Return a column of text in its natural type, converting each distinct value once."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        kept = np.asarray(column.cat.categories, dtype=object)
+        kept = np.asarray(column.cat.categories)
         codes = column.cat.codes.to_numpy()
     elif column.dtype.kind in "biuf":
         return column
     else:
         codes, found = pd.factorize(column)
-        kept = np.asarray(found, dtype=object)
+        kept = np.asarray(found)
     values = natural(kept, ids=ids)
     if (codes < 0).any():
         filler = np.array([np.nan]) if values.dtype.kind in "if" else np.array([None], object)
@@ -136,6 +139,8 @@ def truth_column(frame: pd.DataFrame, hints: Hints, layout: str, taken: Iterable
     """Return the column that holds the truth, or None when the caller gave it; else say how to give it."""
     if hints.labels is not None:
         return None
+    if "label" in hints.mapped:
+        return "label"
     found = [name for name in TRUTHS if name in frame.columns and name not in set(taken)]
     if len(found) != 1:
         what = f"has several that could be it: {show(found)}" if found else "has no column for it"

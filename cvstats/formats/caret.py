@@ -17,7 +17,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     known = {"pred", "obs", "rowIndex", "Resample", "weights", "label", ROW_NAMES}
     classes = set(texts(pd.unique(frame["obs"].dropna()))) | set(texts(pd.unique(frame["pred"].dropna())))
     rest = [name for name in frame.columns if name not in known]
-    columns = [name for name in rest if name in classes and frame[name].dtype.kind == "f" or _is_class(name, classes, frame)]
+    columns = [name for name in rest if name in classes]
     tuning = [name for name in rest if name not in columns]
     values: dict[Any, str] = {None: "pred"}
     if columns and hints.kind != "label":
@@ -36,12 +36,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     return Parsed(out.join(frame[extras]), values, extras, notes=notes)
 
 
-def _is_class(name: str, classes: set[str], frame: pd.DataFrame) -> bool:
-    return name in classes and len(classes) < len(frame)
-
-
 def _resample(frame: pd.DataFrame, out: pd.DataFrame) -> list[str]:
     if "Resample" not in frame.columns:
+        out["fold"] = frame["rowIndex"]
         return ["no `Resample` column: leave-one-out, every sample is its own fold"]
     codes, found = pd.factorize(frame["Resample"])
     names = texts(found)

@@ -1,0 +1,69 @@
+"""Layouts of saved predictions in the wild, one small file each.
+
+Every file declares a `Layout`: which column names it is recognised by, what it must not be confused with, and how its
+table turns into our own words. Recognition is by column name, never by position. Files whose names begin with an
+underscore hold what the layouts share: reading tables, and assembling the cube.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._check import InputError, check_option, show
+from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
+from ._layout import Hints, Layout
+from .refuse import refuse_scores
+
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        long.LAYOUT,
+        wide.LAYOUT,
+        tidymodels.LAYOUT,
+        caret.LAYOUT,
+        mlr3.MLR3,
+        mlr3.MLR,
+        openml.LAYOUT,
+        amlb.LAYOUT,
+        autogluon.LAYOUT,
+        h2o.LAYOUT,
+        mljar.LAYOUT,
+        pycaret.LAYOUT,
+        weka.LAYOUT,
+        julearn.LAYOUT,
+        jadbio.LAYOUT,
+    )
+}
+BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'prediction': ..., 'configuration': ...}"
+
+
+def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout, str]:
+    """Return the layout of a table and how it was recognised; raise when none or several fit."""
+    shown = ", ".join(repr(name) for name in columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")
+    if format != "auto":
+        check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
+        if format not in LAYOUTS:
+            raise InputError(f"`format`={format!r} is a layout of arrays (.npz, .npy), but a table was given.")
+        layout = LAYOUTS[format]
+        missing = layout.missing(columns)
+        if missing:
+            raise InputError(f"`format`={format!r} needs columns {show(missing)}; found {shown}. Or {BY_HAND}.")
+        return layout, "as told (format=)"
+    found = [layout for layout in LAYOUTS.values() if layout.matches(columns, hints)]
+    if len(found) > 1:
+        choices = "; ".join(f"format={layout.name!r} ({layout.title})" for layout in found)
+        raise InputError(f"the columns fit several layouts; say which: {choices}. Found {shown}.")
+    if found:
+        return found[0], "by its column names"
+    refuse_scores(columns)
+    raise InputError(f"the layout is not recognised: columns {shown}.{_closest(columns)} Otherwise {BY_HAND}.")
+
+
+def _closest(columns: Sequence[str]) -> str:
+    shares = {
+        layout: 1 - len(layout.missing(columns)) / len(layout.needs) for layout in LAYOUTS.values() if layout.needs
+    }
+    best = max(shares, key=lambda layout: shares[layout])
+    if shares[best] < 0.5:
+        return f" Known layouts: {', '.join(LAYOUTS)}."
+    return f" Closest: {best.name!r}, which also needs {show(best.missing(columns)) or 'other columns to be absent'}."

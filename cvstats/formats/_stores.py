@@ -1,0 +1,193 @@
+"""Cubes on disk, without loss: netCDF files and Zarr stores.
+
+Both formats drop something that a cube has (the width of text, half precision, the order of coordinates, attributes
+that are not text), so that is kept beside the data as one JSON attribute and put back on reading.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from .._check import InputError, show
+from ._optional import needed
+
+KEPT = "cvstats_store"
+CHUNK_VALUES = 2**20  # predictions per chunk: all samples and repeats of some configurations
+
+
+def encode(cube: xr.DataArray) -> xr.Dataset:
+    """Return the cube as a Dataset that both formats can hold."""
+    name = "prediction" if cube.name is None else str(cube.name)
+    if name in cube.coords:
+        raise InputError(f"the cube's name {name!r} is also a coordinate; rename it to 'prediction'.")
+    dataset = cube.drop_encoding().to_dataset(name=name)
+    kept: dict[str, Any] = {"name": name, "dims": list(cube.dims), "coords": [str(c) for c in cube.coords], "dtypes": {}}
+    for key, variable in dataset.variables.items():
+        kept["dtypes"][str(key)] = variable.dtype.str if variable.dtype.kind != "O" else "str"
+        if isinstance(dataset.indexes.get(key), pd.MultiIndex):
+            raise InputError(f"coordinate {key!r} is a MultiIndex, which files cannot hold; reset it first.")
+        if variable.dtype.kind in "UOT":
+            values = variable.values.astype(object)
+            odd = {type(value).__name__ for value in values.ravel() if not isinstance(value, str)}
+            if odd:
+                raise InputError(f"coordinate {key!r} holds {show(sorted(odd))} among text; make it all text or all numbers.")
+            dataset[key] = variable.copy(data=values)
+        elif variable.dtype == np.float16:
+            dataset[key] = variable.astype(np.float32)
+        elif variable.dtype.kind not in "biufmM":
+            raise InputError(f"coordinate {key!r} has dtype {variable.dtype}, which files cannot hold.")
+    text = {key: value for key, value in cube.attrs.items() if isinstance(value, str)}
+    try:
+        kept["attrs"] = {str(key): json.dumps(value) for key, value in cube.attrs.items() if key not in text}
+    except TypeError as error:
+        raise InputError(f"attributes must be text, numbers or lists: {error}.") from None
+    dataset[name].attrs = {}
+    dataset.attrs = {**text, KEPT: json.dumps(kept)}
+    return dataset
+
+
+def decode(dataset: xr.Dataset, source: str) -> xr.DataArray:
+    """Return the Dataset as the cube it was written from; other Datasets need a variable called prediction."""
+    if KEPT not in dataset.attrs:
+        if "prediction" not in dataset.data_vars:
+            raise InputError(f"{source}: holds no cube: there is no variable 'prediction'; found {show(dataset.data_vars)}.")
+        cube = dataset["prediction"]
+        return cube.assign_coords({c: as_text(cube[c].variable) for c in cube.coords if cube[c].dtype.kind in "OT"})
+    kept = json.loads(dataset.attrs[KEPT])
+    cube = dataset[kept["name"]].transpose(*kept["dims"])
+    dtypes: Mapping[str, str] = kept["dtypes"]
+    coords = {}
+    for name in [*kept["coords"], *(str(c) for c in cube.coords if c not in kept["coords"])]:
+        variable = cube.coords[name].variable
+        dtype = np.dtype(dtypes.get(name, variable.dtype.str).replace("|T16", "str"))
+        if variable.dtype.kind in "OUT":
+            variable = as_text(variable, dtype)
+        elif variable.dtype != dtype:
+            variable = variable.astype(dtype)
+        coords[name] = xr.Variable(variable.dims, variable.values, dict(variable.attrs))
+    variable = cube.variable
+    stored = np.dtype(dtypes[kept["name"]])
+    variable = variable if variable.dtype == stored else variable.astype(stored)
+    out = xr.DataArray(xr.Variable(variable.dims, variable._data), coords=coords, name=kept["name"])
+    text = {str(key): value for key, value in dataset.attrs.items() if key != KEPT}
+    return out.assign_attrs({**text, **{key: json.loads(value) for key, value in kept["attrs"].items()}})
+
+
+def as_text(variable: xr.Variable, dtype: np.dtype[Any] | None = None) -> xr.Variable:
+    """Return text as fixed-width text, at least as wide as it was."""
+    values = variable.values.astype(object)
+    if any(not isinstance(value, str) for value in values.ravel()):
+        return variable
+    text = values.astype(str)
+    if dtype is not None and dtype.kind == "U" and dtype.itemsize > text.dtype.itemsize:
+        text = text.astype(dtype)
+    return xr.Variable(variable.dims, text, dict(variable.attrs))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path` that takes its place only when writing has succeeded."""
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp{path.suffix}"
+    try:
+        yield temporary
+        if temporary.is_dir() and path.exists():
+            old = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.old"
+            path.rename(old)
+            temporary.rename(path)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, path)
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def chunk_sizes(cube: xr.DataArray, *, fit: bool) -> tuple[int, ...]:
+    """Return chunks that split configurations only, as the kernels read them."""
+    rest = int(np.prod([size for dim, size in cube.sizes.items() if dim != "configuration"], dtype=np.int64))
+    per = max(1, min(1024, CHUNK_VALUES // max(rest, 1)))
+    sizes = {**cube.sizes, "configuration": min(per, cube.sizes["configuration"]) if fit else per}
+    return tuple(int(sizes[dim]) for dim in cube.dims)
+
+
+def write_netcdf(cube: xr.DataArray, path: Path) -> None:
+    """Write a netCDF file."""
+    needed("h5netcdf", "netCDF files", "io")
+    dataset = encode(cube)
+    name = next(iter(dataset.data_vars))
+    encoding = {name: {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": chunk_sizes(cube, fit=True)}}
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+
+
+def write_zarr(cube: xr.DataArray, path: Path) -> None:
+    """Write a Zarr store; a folder that is no store is never replaced."""
+    if path.exists() and not is_zarr(path):
+        raise InputError(f"{str(path)!r} exists and is not a Zarr store; choose another name.")
+    with replacing(path) as temporary:
+        _to_zarr(cube, temporary)
+
+
+def _to_zarr(cube: xr.DataArray, path: Path) -> None:
+    zarr = needed("zarr", "Zarr stores", "io")
+    dataset = encode(cube)
+    name = next(iter(dataset.data_vars))
+    chunks = chunk_sizes(cube, fit=False)
+    if cube.chunks is not None:
+        dataset[name] = dataset[name].chunk(dict(zip(cube.dims, chunks, strict=True)))
+    options: dict[str, Any] = {} if zarr.__version__.startswith("2.") else {"zarr_format": 2}
+    dataset.to_zarr(path, mode="w", encoding={name: {"chunks": chunks}}, consolidated=True, **options)
+
+
+def is_zarr(path: Path) -> bool:
+    """Return whether a folder is a Zarr store."""
+    return path.is_dir() and any((path / name).exists() for name in (".zgroup", ".zmetadata", "zarr.json"))
+
+
+def open_store(path: Path, chunks: Any) -> xr.DataArray:
+    """Open a netCDF file or Zarr store; lazily, through dask, when `chunks` are given."""
+    if not path.exists():
+        raise InputError(f"no such file: {str(path)!r}.")
+    if chunks is not None:
+        needed("dask", "chunked cubes", "dask")
+    opener: Callable[..., xr.Dataset]
+    if path.is_dir():
+        if not is_zarr(path):
+            raise InputError(f"{str(path)!r} is a folder but not a Zarr store.")
+        needed("zarr", "Zarr stores", "io")
+        opener, options = xr.open_zarr, {}
+    else:
+        with path.open("rb") as file:
+            start = file.read(8)
+        if not start.startswith(b"\x89HDF"):
+            raise InputError(
+                f"{path.name}: this is not a netCDF-4 file (.nc) or Zarr store (.zarr). "
+                "For tables of predictions use read_predictions()."
+            )
+        needed("h5netcdf", "netCDF files", "io")
+        opener, options = xr.open_dataset, {"engine": "h5netcdf"}
+    try:
+        dataset = opener(path, chunks=chunks, **options)
+        if chunks is None:
+            with dataset:
+                return decode(dataset.load(), path.name)
+        return decode(dataset, path.name)
+    except (OSError, KeyError, RuntimeError, TypeError) as error:
+        raise InputError(f"{path.name}: the file is corrupt or cut off ({error}).") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path.name}: cannot be read as a cube ({str(error).splitlines()[0]}).") from None

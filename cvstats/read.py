@@ -1,0 +1,333 @@
+"""From files to cubes and back: saved predictions of many tools, cubes on disk, and the bundled examples."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError, check_count, check_option, show
+from .cube import as_cube, check_cube
+
+STORES = (".nc", ".nc4", ".h5", ".zarr")
+TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
+EXAMPLES = {
+    "breast_cancer": "malignant or benign from 12 features without size; 120 patients, 133 configurations, 5 x 10 folds",
+    "breast_cancer_inner": "its inner predictions, for nested cross-validation",
+    "breast_cancer_training": "its training predictions (first repeat), for choosing as one should not",
+    "breast_cancer_separate": "60 cases and 60 controls, (5, 5)-fold separate sampling, 3 repeats",
+    "diabetes": "disease progression (regression); 120 patients, 40 configurations, 2 x 10 folds",
+    "iris": "three species from sepal size; 150 flowers, 54 configurations, 2 x 10 folds",
+}
+
+
+def read_predictions(
+    path: Any,
+    *,
+    format: str = "auto",
+    positive: Hashable | None = None,
+    columns: Mapping[str, Any] | None = None,
+    labels: Any = None,
+    kind: str | None = None,
+    encoding: str = "utf-8",
+    max_bytes: int = 2**31,
+) -> xr.DataArray:
+    """Read saved predictions of any known layout into a cube.
+
+    Layouts are recognised by their column names: our long and wide tables, tidymodels, caret, mlr3, mlr, OpenML, AMLB,
+    AutoGluon, H2O, mljar, PyCaret, Weka, julearn, JADBio, and arrays from scikit-learn and Orange. Files may be CSV
+    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and Zarr. They are
+    data: nothing is unpickled or evaluated.
+
+    Parameters
+    ----------
+    path
+        File name, data frame, or mapping of arrays. A list or mapping of files is one configuration each, named by the
+        mapping's keys or the file names; a list inside a mapping is one file per fold.
+    format
+        Name of the layout when the columns fit several.
+    positive
+        The positive class, for two classes other than 0/1, booleans and -1/1.
+    columns
+        Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
+        ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
+        classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
+    labels
+        The truth, for layouts that lack it: one per sample in order, or a Series by sample id.
+    kind
+        As in `as_cube`; ``"label"`` takes predicted classes where a file also has probabilities.
+    encoding, max_bytes
+        Of text files; the size after decompression at which reading stops.
+
+    Returns
+    -------
+    xarray.DataArray
+        The cube, samples and configurations in first-seen order. `load_report` says what was read.
+
+    Raises
+    ------
+    InputError
+        No layout or several fit; duplicate rows; a sample with two truths or folds; missing ids or truth; text among
+        numbers; corrupt, truncated, empty or binary files; tables of scores. Rows are named, nothing is repaired.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import cvstats as cs
+    >>> table = pd.DataFrame({"sample": [1, 2, 1, 2], "configuration": ["a", "a", "b", "b"],
+    ...                       "prediction": [0.9, 0.2, 0.6, 0.7], "label": [1, 0, 1, 0]})
+    >>> cube = cs.read_predictions(table)
+    >>> dict(cube.sizes), cs.load_report(cube)["layout"]
+    ({'sample': 2, 'configuration': 2}, 'long')
+    """
+    from .formats import LAYOUTS, _report
+    from .formats._arrays import cube_of_arrays, is_orange, read_npz
+    from .formats._layout import Hints
+
+    check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
+    check_count(max_bytes, "max_bytes")
+    hints = Hints(labels=_labels(labels), positive=positive, kind=kind)
+    arrays: Mapping[str, Any] | None = None
+    if isinstance(path, (str, Path)):
+        file = Path(path)
+        if file.suffix in STORES or file.is_dir():
+            cube = read_cube(file)
+            facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
+            return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
+        if file.suffix in (".npz", ".npy") and file.exists():
+            arrays, name = read_npz(file, max_bytes), file.name
+    elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
+        arrays, name = path, "arrays"
+    if arrays is not None:
+        if is_orange(arrays) and format in ("auto", "orange"):
+            return _orange(arrays, name, hints)
+        cube, notes = cube_of_arrays(arrays, name, hints)
+        title = "arrays in sample order (scikit-learn's cross_val_predict)"
+        return _report.attach(cube, layout="sklearn", title=title, recognised="by its array names", source=name, notes=notes)
+    options = {"format": format, "columns": columns, "hints": hints, "encoding": encoding, "max_bytes": max_bytes}
+    return _tables(_sources(path, options), hints)
+
+
+def _labels(labels: Any) -> Any:
+    if isinstance(labels, (list, tuple)):
+        return np.asarray(labels)
+    if isinstance(labels, Mapping):
+        return pd.Series(labels)
+    if isinstance(labels, pd.DataFrame):
+        if labels.shape[1] != 1:
+            raise InputError(f"`labels` must be one column; got {show(labels.columns)}.")
+        return labels.iloc[:, 0]
+    return labels
+
+
+def _sources(path: Any, options: dict[str, Any]) -> list[Any]:
+    from .formats._sources import open_source
+
+    if isinstance(path, Mapping):
+        out = []
+        for name, value in path.items():
+            if isinstance(value, (list, tuple)):
+                out += [open_source(part, str(name), fold=number, **options) for number, part in enumerate(value)]
+            else:
+                out.append(open_source(value, str(name), **options))
+    elif isinstance(path, (list, tuple)):
+        out = [open_source(value, None, **options) for value in path]
+        names = [source.hints.name for source in out]
+        if len(set(names)) < len(names) and len(out) > 1:
+            raise InputError(f"several files are called {show(sorted(set(n for n in names if names.count(n) > 1)))}; give a mapping of names to files.")
+    else:
+        out = [open_source(path, None, **options)]
+    if not out:
+        raise InputError("`path` names no files.")
+    return out
+
+
+def _tables(sources: list[Any], hints: Any) -> xr.DataArray:
+    from .formats import _report
+    from .formats._assemble import Assembler
+
+    try:
+        if all(source.table.n_parts == 1 for source in sources):
+            ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
+            assembler = Assembler(lambda: iter(ready), hints, len(sources) > 1)
+        else:
+            assembler = Assembler(lambda: (part for source in sources for part in source.parts()), hints, len(sources) > 1)
+        cube, facts = assembler.build()
+    except InputError as error:
+        text = str(error)
+        known = any(text.startswith(source.table.name) for source in sources)
+        raise error if known or len(sources) > 1 else InputError(f"{sources[0].table.name}: {text}") from None
+    layouts = list(dict.fromkeys(source.layout.name for source in sources))
+    if len(sources) == 1 and layouts == ["long"]:
+        facts["columns"] = sources[0].table.columns
+    return _report.attach(
+        cube,
+        layout=", ".join(layouts),
+        title=sources[0].layout.title,
+        recognised=sources[0].recognised,
+        source=", ".join(source.table.name for source in sources[:3]) + (f" and {len(sources) - 3} more" if len(sources) > 3 else ""),
+        **facts,
+    )
+
+
+def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
+    from .formats import _report
+    from .formats._arrays import parse_orange
+    from .formats._assemble import Assembler, Part
+
+    part = Part(parse_orange(arrays, name, hints), name, 1, text=False, aligned=False)
+    cube, facts = Assembler(lambda: iter([part]), hints, False).build()
+    return _report.attach(cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts)
+
+
+def load_report(cube: xr.DataArray) -> dict[str, Any]:
+    """Return what was read and how: the layout, sizes, missing cells, and notes on what was found.
+
+    Returns
+    -------
+    dict
+        ``layout, title, recognised, source, rows, samples, configurations, repeats, folds, classes, kind,
+        missing_cells, duplicate_rows, truth_conflicts`` (both 0: they are errors), ``averaged_repeats,
+        zero_filled_folds, ignored_columns, notes``. It is kept on the cube and survives netCDF and Zarr.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.load_report(cs.example_cube())["samples"]
+    120
+    """
+    from .formats import _report
+
+    report = _report.read(cube) if isinstance(cube, xr.DataArray) else None
+    if report is None:
+        raise InputError("`cube` has no load report; only cubes from read_predictions() and example_cube() have one.")
+    return report
+
+
+def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
+    """Read a cube that `write_cube` wrote: a netCDF file or a Zarr store.
+
+    Parameters
+    ----------
+    path
+        The file (.nc) or store (.zarr).
+    chunks
+        None loads the cube. Anything else (``{}``, ``"auto"``, ``{"configuration": 500}``) leaves it on disk and
+        returns a cube backed by dask, which every protocol streams.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.example_cube("iris")
+    >>> cs.write_cube(cube, "iris.nc")  # doctest: +SKIP
+    >>> cs.read_cube("iris.nc").identical(cube)  # doctest: +SKIP
+    True
+    """
+    from .formats._stores import open_store
+
+    return open_store(Path(path), chunks)
+
+
+def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) -> None:
+    """Write a cube: netCDF (.nc) or Zarr (.zarr) without loss, or our long table (.csv, .csv.gz, .parquet, .feather).
+
+    The file appears under its name only when it is complete; an existing file is replaced.
+
+    Parameters
+    ----------
+    cube
+        The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table).
+    path
+        Where to; the extension says the format.
+    append
+        For Zarr: merge into the store instead. Configurations, repeats and samples that are not there yet are added,
+        cells that are empty (NaN) are filled, the rest must agree: nothing stored is ever overwritten, so a training
+        job may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
+        predictions must be those of the store. Several processes may append; readers see the store as it was
+        before or after, never between.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.example_cube()
+    >>> for name in cube.configuration.values:  # doctest: +SKIP
+    ...     cs.write_cube(cube.sel(configuration=[name]), "run.zarr", append=True)
+    """
+    path = Path(path)
+    if not isinstance(cube, xr.DataArray):
+        raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")
+    for dim in ("sample", "configuration"):
+        if dim not in cube.dims:
+            raise InputError(f"`cube` has no dimension {dim!r}; found {show(cube.dims)}. Make it with as_cube().")
+    if not path.parent.is_dir():
+        raise InputError(f"no such folder: {str(path.parent)!r}.")
+    suffix = path.suffix.lower()
+    if append and suffix != ".zarr":
+        raise InputError(f"append=True needs a Zarr store (.zarr); got {path.name!r}.")
+    if suffix == ".zarr":
+        from .formats._append import append_zarr
+        from .formats._stores import write_zarr
+
+        (append_zarr if append else write_zarr)(cube, path)
+    elif suffix in STORES:
+        from .formats._stores import write_netcdf
+
+        write_netcdf(cube, path)
+    elif path.name.lower().endswith(TABLES):
+        from .formats._write_long import write_long
+
+        write_long(check_cube(cube), path)
+    else:
+        raise InputError(f"cannot tell the format of {path.name!r} from its extension; use one of {', '.join((*STORES[:1], '.zarr', *TABLES))}.")
+
+
+def example_cube(name: str = "breast_cancer") -> xr.DataArray:
+    """Return a bundled cube of real predictions, trained with scikit-learn by ``cvstats/data/make_example.py``.
+
+    ``breast_cancer`` (default): is a tumour malignant, from the texture, smoothness, symmetry and fractal dimension of
+    its cell nuclei? 120 patients, 133 configurations of 14 model families, 5 repeats of stratified 10-fold
+    cross-validation. `test_auc` and `test_accuracy` are each configuration's performance on 449 other patients
+    after training on all 120: what an honest estimate should come close to. ``breast_cancer_inner`` holds its inner
+    predictions for `ncv` and `winner`, ``breast_cancer_training`` the training predictions of the first repeat,
+    ``breast_cancer_separate`` a case-control sample for `separate_cv`. ``diabetes`` is a regression, ``iris`` has
+    three classes.
+
+    References
+    ----------
+    Wolberg, Street, Mangasarian (1993). Breast Cancer Wisconsin (Diagnostic). UCI Machine Learning Repository.
+    doi:10.24432/C5DW2B
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> dict(cs.example_cube().sizes)
+    {'sample': 120, 'configuration': 133, 'repeat': 5}
+    """
+    from importlib.resources import as_file, files
+
+    from .formats import _report
+
+    check_option(name, list(EXAMPLES), "name")
+    with as_file(files("cvstats") / "data" / f"{name}.npz") as file, np.load(file, allow_pickle=False) as arrays:
+        data = {key: arrays[key] for key in arrays.files}
+    raw = data.pop("prediction")
+    values = np.where(raw == 65535, np.nan, raw / 1e4) if raw.dtype == np.uint16 else raw.astype(float)
+    extra = {"breast_cancer_inner": ["outer_fold", "repeat"], "breast_cancer_training": ["outer_fold"],
+             "breast_cancer_separate": ["partner", "repeat"], "iris": ["repeat", "label_class"]}  # fmt: skip
+    dims = ["sample", "configuration", *extra.get(name, ["repeat"])]
+    coords: dict[str, Any] = {key: (key, data.pop(key)) for key in ("sample", "configuration", "label_class") if key in data}
+    coords |= {dim: (dim, np.arange(values.shape[place])) for place, dim in enumerate(dims) if dim not in coords}
+    for key in [key for key in data if key not in ("label", "fold")]:
+        coords[key.removeprefix("tuning_")] = ("configuration", data[key])
+    if "fold" in data:
+        coords["fold"] = (("sample", *[dim for dim in dims[2:] if dim in ("outer_fold", "repeat")]), data["fold"])
+    array = xr.DataArray(values, dims=dims, coords=coords)
+    positive = "malignant" if name.startswith("breast") else None
+    kind = "value" if name == "diabetes" else "probability"
+    cube = as_cube(array, data["label"], kind=kind, positive=positive)
+    facts = {"layout": "example", "title": EXAMPLES[name], "recognised": "bundled", "source": f"example_cube({name!r})"}
+    return _report.attach(cube, **facts)
