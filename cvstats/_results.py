@@ -12,7 +12,7 @@ NO_INTERVAL = "none"
 
 
 def result(
-    variables: Mapping[str, Any],
+    variables: Mapping[Any, Any],
     *,
     method: str,
     metric: str = "none",
