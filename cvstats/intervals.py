@@ -390,21 +390,21 @@ def get_method(interval: object) -> Method:
 MINIMUM = 5  # units, and samples of each class, below which no interval is given
 
 
-def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, float], str | None]:
-    """Return the limits and bounds of a result and, when there are none, the reason."""
+def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the limits and bounds of a result and, when there are none, a note that says why."""
     reason = method.refuse(evidence)
     if reason is not None:
         raise InputError(f"interval {method.name!r} does not apply: {reason}.")
     names = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
     if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
-        return dict.fromkeys(names, np.nan), f"limits are NaN: {few} is fewer than {MINIMUM}"
+        return dict.fromkeys(names, np.nan), (f"limits are NaN: {few} is fewer than {MINIMUM}",)
     low, high, error = method.limits(evidence, level)
     if level > 0.5:
         bound_low, bound_high, _ = method.limits(evidence, 2 * level - 1)
     else:
         bound_low, bound_high = np.nan, np.nan
-    return dict(zip(names, (low, high, error, bound_low, bound_high), strict=True)), None
+    return dict(zip(names, (low, high, error, bound_low, bound_high), strict=True)), ()
 
 
 __all__ = ["Evidence", "Method", "Scale", "bca", "calibrated", "delong", "double_bootstrap", "percentile", "wilson"]

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ._arrays import Problem, batch_dims, problem
-from ._check import InputError, check_count, check_option, show, warn
+from ._check import InputError, check_count, check_option, show
 from ._engines import engine
 from ._lazy import map_parts, parts_of
 from ._ties import break_ties, label_keys, tie_keys
@@ -386,14 +386,12 @@ def usable_count(task: _Task, cube: xr.DataArray, rows: np.ndarray) -> np.ndarra
     return out
 
 
-def warn_unusable(out: xr.Dataset, what: str) -> None:
-    """Warn once when draws had to be skipped."""
-    total = out.sizes["draw"]
-    lost = int((~out["usable"]).sum())
+def unusable_note(out: xr.Dataset) -> tuple[str, ...]:
+    """Return what must be said of draws that were skipped or drawn again."""
+    total, lost, again = out.sizes["draw"], int((~out["usable"]).sum()), int(out["n_redrawn"])
     if lost:
-        warn(f"{what}: {lost} of {out['usable'].size} draws could not be used and were skipped.")
-    elif int(out["n_redrawn"].max()):
-        warn(f"{what}: {int(out['n_redrawn'].max())} of {total} draws were unusable and drawn again.")
+        return (f"{lost} of {total} draws could not be used and were skipped",)
+    return (f"{again} of {total} draws were unusable and drawn again",) if again else ()
 
 
 def draw_source(

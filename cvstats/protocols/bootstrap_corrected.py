@@ -14,7 +14,7 @@ from .._lazy import predicted
 from .._results import call_text, result
 from ..cube import check_cube, is_lazy
 from ..intervals import Evidence, get_method, interval_limits
-from ..judge import draw_source, map_batches, select_and_judge, warn_unusable
+from ..judge import draw_source, map_batches, select_and_judge, unusable_note
 from ..metrics import Metric, bound_metric, score
 from ..resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
 from ..select import Select, select_best
@@ -31,6 +31,7 @@ class Run:
     choice: Choice
     evidence: Evidence
     draws: xr.DataArray | Bootstrap
+    notes: tuple[str, ...]
 
 
 def bbc(
@@ -115,12 +116,11 @@ def bbc(
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, own, draws, times, seed, ties, select, strata, batch, progress)
         limits, note = interval_limits(method, run.evidence, level)
-        notes.extend([note] if note else [])
+        notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws)
 
     out = map_batches(one, cube, scores)
-    if notes:
-        warn(f"bbc: {notes[0]}.")
+    warn_once("bbc", notes)
     return result(
         out,
         method="bbc",
@@ -132,6 +132,12 @@ def bbc(
         ),
         cube=cube,
     )
+
+
+def warn_once(function: str, notes: list[str]) -> None:
+    """Issue one warning with all that must be known, each note once."""
+    if notes:
+        warn(f"{function}: {'; '.join(dict.fromkeys(notes))}.")
 
 
 def check_times(times: int, level: float, interval: str, draws: xr.DataArray | None) -> None:
@@ -157,15 +163,12 @@ def bootstrap_run(
     strata: Any,
     batch: int | None,
     progress: bool,
-    quiet: bool = False,
 ) -> Run:
     """Choose in the bag, judge out of it, and gather what intervals need; the cube has no batch dims."""
     weights: xr.DataArray | Bootstrap = draws if draws is not None else make_draws(cube, metric, times, seed, strata)
     out = select_and_judge(
         cube, metric, choose=weights, select=select, ties=ties, rng=seed, batch=batch, progress=progress
     )
-    if not quiet:
-        warn_unusable(out, "bbc")
     error = np.sqrt(out["score_variance"].values)
     choice = final_choice(cube, metric, select=select, scores=scores, std_error=error)
     used = out["usable"].values
@@ -190,7 +193,7 @@ def bootstrap_run(
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
     )
-    return Run(out, choice, evidence, weights)
+    return Run(out, choice, evidence, weights, unusable_note(out))
 
 
 def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:

@@ -182,7 +182,7 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
         fold = int(np.flatnonzero(per_fold.any("sample").values)[0])
         samples = cube["sample"].values[per_fold.isel(outer_fold=fold).values]
         raise InputError(
-            f"`inner` leaks: outer fold {names[fold]!r} has inner predictions for its own held-out samples "
+            f"`inner` leaks: outer fold {show(names[[fold]])} has inner predictions for its own held-out samples "
             f"{show(samples)}; they must be NaN there."
         )
     return inner

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from .._arrays import problem
-from .._check import InputError, check_level, check_option, warn
+from .._check import InputError, check_level, check_option
 from .._results import call_text, result
 from .._sums import SumEngine
 from ..cube import check_cube
@@ -18,7 +18,7 @@ from ..judge import map_batches, select_and_judge
 from ..metrics import Metric, bound_metric, score
 from ..resample import Rng, entropy
 from ..select import Select, select_best
-from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make_draws
+from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make_draws, warn_once
 from .nested import check_inner
 
 
@@ -102,12 +102,11 @@ def winner(
         run = bootstrap_run(part, found, own, draws, times, seed, "random", select, strata, batch, progress)
         run = _estimate(run, part, estimator, inner, select, seed, batch)
         limits, note = interval_limits(method, run.evidence, level)
-        notes.extend([note] if note else [])
+        notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws).assign(bbc_plain=run.evidence.bbc)
 
     out = map_batches(one, cube, scores)
-    if notes:
-        warn(f"winner: {notes[0]}.")
+    warn_once("winner", notes)
     return result(
         out,
         method=estimator,

@@ -1,0 +1,500 @@
+"""Protocols against hand-worked values, full enumeration and brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+
+
+def labels_cube(correct, *, folds=None, labels=None):
+    """Return a cube of 0/1 predictions that are right where `correct` is 1."""
+    correct = np.asarray(correct)
+    labels = np.arange(len(correct)) % 2 if labels is None else np.asarray(labels)
+    shape = (-1,) + (1,) * (correct.ndim - 1)
+    predictions = np.where(correct == 1, labels.reshape(shape), 1 - labels.reshape(shape)).astype(float)
+    predictions[np.isnan(np.asarray(correct, float))] = np.nan
+    return cs.as_cube(predictions, labels, folds=folds, kind="label")
+
+
+def every_draw(cube):
+    """Return all N^N bootstrap draws as weights."""
+    n = cube.sizes["sample"]
+    counts = np.array([np.bincount(draw, minlength=n) for draw in itertools.product(range(n), repeat=n)])
+    return xr.DataArray(counts, dims=("draw", "sample"), coords={"sample": cube["sample"].values})
+
+
+def enumerate_bbc(score, n, n_configurations, sign=1):
+    """Return the mean, quantiles and win rates of BBC over all draws, by plain loops; `score(j, weights)`."""
+    values, wins = [], np.zeros(n_configurations)
+    for draw in itertools.product(range(n), repeat=n):
+        counts = np.bincount(draw, minlength=n).astype(float)
+        out = (counts == 0).astype(float)
+        if not out.any():
+            continue
+        inside = [sign * score(j, counts) for j in range(n_configurations)]
+        if np.isnan(inside).any():
+            continue
+        best = int(np.argmax(np.round(inside, 12)))
+        value = score(best, out)
+        if np.isnan(value):
+            continue
+        values.append(value)
+        wins[best] += 1
+    return np.array(values), wins / len(values)
+
+
+class TestTuned:
+    def test_cvt_is_the_best_score_on_all_samples(self):
+        cube = labels_cube([[1, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]])
+        out = cs.cvt(cube, "accuracy")
+        assert out.estimate == 0.75
+        assert out.selected == 1
+        assert out.naive == out.estimate
+        assert out.optimism == 0
+
+    def test_ties_go_to_the_first(self):
+        cube = labels_cube([[0, 1, 1], [1, 1, 1]])
+        assert cs.cvt(cube, "accuracy").selected == 1
+
+    def test_fold_average_with_unequal_folds_differs_from_pooled(self):
+        # folds of 1 and 3: configuration 0 is right in the fold of one only, configuration 1 in two of three
+        cube = labels_cube([[1, 0], [0, 1], [0, 1], [0, 0]], folds=[0, 1, 1, 1])
+        pooled, by_fold = cs.cvt(cube, "accuracy"), cs.cvt(cube, "accuracy", average="fold")
+        assert (float(pooled.estimate), int(pooled.selected)) == (0.5, 1)
+        assert (float(by_fold.estimate), int(by_fold.selected)) == (0.5, 0)
+
+    def test_cv_standard_error_by_hand(self):
+        cube = labels_cube([[1], [0], [1], [1], [0], [0]], folds=[0, 0, 1, 1, 2, 2])
+        out = cs.cv(cube, "accuracy")
+        assert float(out.estimate[0]) == 0.5
+        assert float(out.std_error[0]) == pytest.approx(np.std([0.5, 1.0, 0.0], ddof=1) / np.sqrt(3), abs=1e-15)
+
+    def test_cv_without_folds_has_no_standard_error(self):
+        assert np.isnan(cs.cv(labels_cube([[1], [0]]), "accuracy").std_error).all()
+
+    def test_cvm_cv_judges_the_first_repeats_winner_on_the_others(self):
+        correct = np.zeros((4, 2, 3))
+        correct[:, 0, 0] = [1, 1, 1, 0]  # wins repeat 0
+        correct[:, 1, 0] = [1, 1, 0, 0]
+        correct[:, 0, 1], correct[:, 0, 2] = [1, 0, 0, 0], [1, 1, 0, 0]
+        correct[:, 1, 1], correct[:, 1, 2] = [1, 1, 1, 1], [1, 1, 1, 1]
+        out = cs.cvm_cv(labels_cube(correct), "accuracy")
+        assert float(out.estimate) == pytest.approx((0.25 + 0.5) / 2)
+        assert int(out.selected_first) == 0
+        assert int(out.selected) == 1  # the winner over all repeats
+        assert float(out.naive) == pytest.approx(10 / 12)
+        assert float(out.optimism) == pytest.approx(10 / 12 - 0.375)
+
+    def test_cvm_cv_needs_two_repeats(self):
+        with pytest.raises(ValueError, match=r"cvm_cv .* needs two; the cube has 1"):
+            cs.cvm_cv(labels_cube([[1], [0]]), "accuracy")
+
+    def test_optimism_is_positive_for_losses_too(self):
+        cube = cs.simulate_cube(60, 40, rng=3)
+        higher, lower = cs.bbc(cube, "accuracy", rng=1), cs.bbc(cube, "error_rate", rng=1)
+        assert float(higher.optimism) > 0
+        assert float(lower.optimism) == pytest.approx(float(higher.optimism), abs=1e-12)
+        assert float(lower.estimate) == pytest.approx(1 - float(higher.estimate), abs=1e-12)
+
+    def test_batch_dims_are_mapped(self):
+        parts = [cs.simulate_cube(30, 5, rng=seed).drop_vars(["label", "truth"]) for seed in (1, 2)]
+        labels = [cs.simulate_cube(30, 5, rng=seed)["label"].values for seed in (1, 2)]
+        both = xr.concat(
+            parts, dim=xr.DataArray(["a", "b"], dims="dataset", name="dataset"), coords="different", compat="equals"
+        )
+        both = both.assign_coords(label=(("dataset", "sample"), np.array(labels)))
+        for function in (
+            cs.cvt,
+            cs.tt,
+            lambda c, m: cs.bbc(c, m, times=50, rng=1),
+            lambda c, m: cs.winner(c, m, times=50, rng=1),
+        ):
+            out = function(both, "accuracy")
+            assert out.estimate.dims == ("dataset",)
+            for number, name in enumerate(["a", "b"]):
+                alone = parts[number].assign_coords(label=("sample", labels[number]))
+                assert float(out.estimate.sel(dataset=name)) == float(function(alone, "accuracy").estimate)
+
+
+class TestTT:
+    def test_by_hand_with_unequal_folds(self):
+        cube = labels_cube([[1, 0], [1, 0], [0, 1], [1, 1], [1, 0]], folds=[0, 0, 1, 1, 1])
+        # fold scores: configuration 0: 1, 2/3; configuration 1: 0, 2/3
+        out = cs.tt(cube, "accuracy")
+        assert float(out.naive) == pytest.approx(5 / 6)
+        assert float(out.estimate) == pytest.approx(5 / 6)  # the winner is best in every fold
+        loss = cs.tt(cube, "error_rate")
+        assert float(loss.estimate) == pytest.approx(1 / 6)
+
+    def test_bias_by_hand(self):
+        cube = labels_cube([[1, 0], [1, 0], [0, 1], [0, 1], [1, 1], [1, 0]], folds=[0, 0, 1, 1, 2, 2])
+        # configuration 0: 1, 0, 1 (mean 2/3); configuration 1: 0, 1, .5; gain of choosing per fold: (0 + 1 + 0) / 3
+        assert float(cs.tt(cube, "accuracy").estimate) == pytest.approx(2 / 3 - 1 / 3)
+
+    def test_leave_one_out_with_many_configurations_doubles_the_loss(self):
+        cube = cs.simulate_cube(20, 200, rng=1).assign_coords(fold=("sample", np.arange(20)))
+        out = cs.tt(cube, "error_rate")
+        assert float(out.estimate) == pytest.approx(2 * float(out.naive))
+
+    def test_repeats_count_as_more_folds(self):
+        correct = np.array([[[1, 0], [0, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 1]], [[1, 0], [1, 0]]])
+        folds = np.array([[0, 1], [0, 0], [1, 1], [1, 0]])
+        out = cs.tt(labels_cube(correct, folds=folds), "accuracy")
+        scores = []
+        for repeat in range(2):
+            for fold in range(2):
+                scores.append(correct[folds[:, repeat] == fold, :, repeat].mean(axis=0))
+        scores = np.array(scores)
+        best = int(np.argmax(scores.mean(axis=0)))
+        expected = scores[:, best].mean() - (scores.max(axis=1) - scores[:, best]).mean()
+        assert float(out.estimate) == pytest.approx(expected)
+
+    def test_value_outside_the_range_is_reported_with_a_warning(self):
+        # each of three folds of one has a perfect configuration, the winner is right once: loss 2/3, corrected 4/3
+        cube = labels_cube([[1, 0, 0], [0, 1, 0], [0, 0, 1]], folds=[0, 1, 2])
+        with pytest.warns(cs.CvstatsWarning, match=r"tt: the corrected error_rate lies outside \[0, 1\]"):
+            out = cs.tt(cube, "error_rate")
+        assert float(out.estimate) == pytest.approx(4 / 3)
+
+    def test_needs_folds(self):
+        with pytest.raises(ValueError, match="tt needs the coordinate 'fold'"):
+            cs.tt(labels_cube([[1], [0]]), "accuracy")
+
+    def test_auc_in_one_class_folds_is_nan(self):
+        cube = cs.as_cube(np.random.default_rng(0).random((4, 2)), [0, 0, 1, 1], folds=[0, 0, 1, 1])
+        with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
+            assert np.isnan(cs.tt(cube, "auc").estimate)
+
+
+class TestNCV:
+    def inner_of(self, correct, folds, inner_correct):
+        cube = labels_cube(correct, folds=folds)
+        folds = np.asarray(folds)
+        values = np.stack([labels_cube(part).values for part in inner_correct], axis=-1)
+        for number in range(values.shape[-1]):
+            values[folds == number, :, number] = np.nan
+        inner = xr.DataArray(
+            values, dims=("sample", "configuration", "outer_fold"), coords={"outer_fold": range(values.shape[-1])}
+        )
+        return cube, inner.assign_coords(sample=cube["sample"], configuration=cube["configuration"])
+
+    def test_by_hand(self):
+        correct = [[1, 0], [1, 0], [0, 1], [1, 1], [0, 0]]
+        folds = [0, 0, 1, 1, 1]
+        # training set of fold 0 is samples 2-4 and prefers configuration 1; of fold 1 samples 0-1, prefers 0
+        cube, inner = self.inner_of(correct, folds, [correct, correct])
+        out = cs.ncv(cube, "accuracy", inner=inner)
+        assert out.selected_fold.values.tolist() == [1, 0]
+        assert float(out.estimate) == pytest.approx((0 + 1 / 3) / 2)
+        assert out.win_rate.values.tolist() == [0.5, 0.5]
+        pooled = cs.ncv(cube, "accuracy", inner=inner, average="pooled")
+        assert float(pooled.estimate) == pytest.approx(1 / 5)
+        assert str(out.method.item()) == "ncv"
+
+    def test_training_predictions_are_labelled_cv2(self):
+        correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
+        cube, inner = self.inner_of(correct, [0, 0, 1, 1], [np.ones((4, 2)), np.ones((4, 2))])
+        out = cs.ncv(cube, "accuracy", inner=inner, inner_kind="training")
+        assert str(out.method.item()) == "cv2"
+        assert out.selected_fold.values.tolist() == [0, 0]  # all tie: the first
+        assert float(out.estimate) == pytest.approx((1 + 0.5) / 2)
+
+    def test_inner_folds_average_decides(self):
+        correct = [[1, 1], [1, 1], [1, 0], [0, 1], [0, 1]]
+        folds = [0, 0, 1, 1, 1]
+        cube, inner = self.inner_of(correct, folds, [correct, correct])
+        # training samples of fold 0: 2 in inner fold 0, 3 and 4 in inner fold 1: averages 1/2 and 1/2, tie to the first
+        inner = inner.assign_coords(fold=(("sample", "outer_fold"), [[-1, 0], [-1, 1], [0, -1], [1, -1], [1, -1]]))
+        assert cs.ncv(cube, "accuracy", inner=inner).selected_fold.values.tolist() == [0, 0]
+        assert cs.ncv(cube, "accuracy", inner=inner.drop_vars("fold")).selected_fold.values.tolist() == [1, 0]
+
+    def test_leakage_is_an_error_that_names_fold_and_samples(self):
+        correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
+        cube, inner = self.inner_of(correct, [0, 0, 1, 1], [correct, correct])
+        inner[3, 0, 1] = 1.0
+        with pytest.raises(ValueError, match=r"`inner` leaks: outer fold 1 .* held-out samples 3;"):
+            cs.ncv(cube, "accuracy", inner=inner)
+
+    def test_repeats(self):
+        cube, inner = cs.simulate_cube(40, 8, repeats=2, inner=True, rng=5)
+        out = cs.ncv(cube, "accuracy", inner=inner)
+        assert out.selected_fold.dims == ("outer_fold", "repeat")
+        each = [float(cs.ncv(cube.isel(repeat=r), "accuracy", inner=inner.isel(repeat=r)).estimate) for r in range(2)]
+        assert float(out.estimate) == pytest.approx(np.mean(each))
+
+    def test_missing_outer_folds_are_named(self):
+        correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
+        cube, inner = self.inner_of(correct, [0, 0, 1, 1], [correct, correct])
+        with pytest.raises(ValueError, match="different outer folds: only in the cube: 1"):
+            cs.ncv(cube, "accuracy", inner=inner.isel(outer_fold=[0]))
+
+
+class TestBBC:
+    @pytest.mark.parametrize("n", [3, 4, 5])
+    def test_enumeration_accuracy(self, n):
+        rng = np.random.default_rng(n)
+        correct = (rng.random((n, 3)) < 0.6).astype(int)
+        cube = labels_cube(correct)
+        values, wins = enumerate_bbc(lambda j, w: np.average(correct[:, j], weights=w), n, 3)
+        with pytest.warns(cs.CvstatsWarning):
+            out = cs.bbc(cube, "accuracy", draws=every_draw(cube), keep_draws=True)
+        assert float(out.estimate) == pytest.approx(values.mean(), abs=1e-12)
+        np.testing.assert_allclose(out.win_rate, wins, atol=1e-12)
+        assert int(out.n_draws) == len(values)
+        if n == 5:
+            assert float(out.conf_low) == pytest.approx(np.quantile(values, 0.025), abs=1e-12)
+            assert float(out.conf_high) == pytest.approx(np.quantile(values, 0.975), abs=1e-12)
+            assert float(out.bound_low) == pytest.approx(np.quantile(values, 0.05), abs=1e-12)
+
+    def test_enumeration_auc_mse_logloss(self):
+        rng = np.random.default_rng(1)
+        n, labels = 5, np.array([0, 1, 0, 1, 1])
+        scores = np.round(rng.random((n, 3)), 1) * 0.8 + 0.1
+
+        def auc(j, w):
+            pairs = [(i, k) for i in range(n) for k in range(n) if labels[i] == 1 and labels[k] == 0]
+            total = sum(w[i] * w[k] for i, k in pairs)
+            won = sum(
+                w[i] * w[k] * ((scores[i, j] > scores[k, j]) + 0.5 * (scores[i, j] == scores[k, j])) for i, k in pairs
+            )
+            return won / total if total else np.nan
+
+        def mse(j, w):
+            return np.average((scores[:, j] - labels) ** 2, weights=w)
+
+        def log_loss(j, w):
+            return np.average(-np.log(np.where(labels == 1, scores[:, j], 1 - scores[:, j])), weights=w)
+
+        for metric, function, sign, kind in (
+            ("auc", auc, 1, None),
+            ("mse", mse, -1, "value"),
+            ("log_loss", log_loss, -1, None),
+        ):
+            cube = cs.as_cube(scores, labels.astype(float) if kind else labels, kind=kind)
+            values, wins = enumerate_bbc(function, n, 3, sign)
+            with pytest.warns(cs.CvstatsWarning):
+                out = cs.bbc(cube, metric, draws=every_draw(cube))
+            assert float(out.estimate) == pytest.approx(values.mean(), abs=1e-12), metric
+            np.testing.assert_allclose(out.win_rate, wins, atol=1e-12, err_msg=metric)
+
+    def test_repeats_travel_together(self):
+        rng = np.random.default_rng(2)
+        correct = (rng.random((4, 3, 2)) < 0.6).astype(int)
+        cube = labels_cube(correct)
+        values, _ = enumerate_bbc(lambda j, w: np.average(correct[:, j].mean(axis=1), weights=w), 4, 3)
+        with pytest.warns(cs.CvstatsWarning):
+            assert float(cs.bbc(cube, "accuracy", draws=every_draw(cube)).estimate) == pytest.approx(
+                values.mean(), abs=1e-12
+            )
+
+    def test_missing_predictions(self):
+        correct = np.array([[1, 0, 1], [0, 1, 1], [1, 1, np.nan], [0, 1, 0], [np.nan] * 3])
+        labels = np.array([0, 1, 0, 1, 1])
+        cube = labels_cube(correct, labels=labels)
+        # configuration 2 may not be selected; sample 4 is left out
+        values, wins = enumerate_bbc(lambda j, w: np.average(correct[:4, j], weights=w), 4, 2)
+        draws = every_draw(cube.isel(sample=range(4)))
+        draws = draws.pad(sample=(0, 1), constant_values=0).assign_coords(sample=cube["sample"].values)
+        with pytest.warns(cs.CvstatsWarning):
+            out = cs.bbc(cube, "accuracy", draws=draws)
+        assert float(out.estimate) == pytest.approx(values.mean(), abs=1e-12)
+        np.testing.assert_allclose(out.win_rate, [*wins, 0.0], atol=1e-12)
+
+    def test_no_complete_configuration_is_an_error(self):
+        cube = labels_cube([[1, np.nan], [np.nan, 1], [1, 1]])
+        with pytest.raises(ValueError, match="no configuration predicted every sample"):
+            cs.bbc(cube, "accuracy", rng=1)
+
+    def test_too_few_draws_for_the_interval(self):
+        with pytest.raises(
+            ValueError, match=r"`times`=20 is too small for a percentile interval at level 0.95: at least 40"
+        ):
+            cs.bbc(cs.simulate_cube(20, 3, rng=1), "accuracy", times=20)
+
+    def test_groups_are_drawn_whole(self):
+        cube = cs.simulate_cube(40, 5, rng=1).assign_coords(group=("sample", np.repeat(np.arange(10), 4)))
+        weights = cs.bootstrap(cube, 50, rng=1)
+        assert (weights.groupby("group").std() == 0).all() if "group" in weights.coords else True
+        per_group = weights.values.reshape(50, 10, 4)
+        assert (per_group == per_group[:, :, :1]).all()
+        wide, narrow = cs.winner(cube, "accuracy", rng=1), cs.winner(cube.drop_vars("group"), "accuracy", rng=1)
+        assert float(wide.conf_high - wide.conf_low) > float(narrow.conf_high - narrow.conf_low)
+
+    def test_strata_keep_class_counts(self):
+        cube = cs.simulate_cube(30, 5, rng=1)
+        weights = cs.bootstrap(cube, 40, rng=1, strata="label").values
+        labels = cube["label"].values
+        for label in np.unique(labels):
+            assert (weights[:, labels == label].sum(axis=1) == (labels == label).sum()).all()
+
+    def test_one_configuration_returns_its_own_score(self):
+        cube = cs.simulate_cube(50, 1, rng=1)
+        for function in (cs.bbc, cs.winner):
+            out = function(cube, "accuracy", rng=1)
+            assert float(out.estimate) == float(cs.cvt(cube, "accuracy").estimate)
+
+    def test_selection_strategies_run_in_every_draw(self):
+        cube = cs.simulate_cube(60, 6, rng=2).assign_coords(complexity=("configuration", [1, 2, 3, 4, 5, 6]))
+        plain = cs.bbc(cube, "accuracy", rng=1)
+        loose = cs.bbc(cube, "accuracy", rng=1, select=cs.select_within(0.5))
+        assert float(loose.win_rate[0]) == 1.0
+        assert float(plain.win_rate[0]) < 1.0
+        assert int(loose.selected) == 0
+        assert bool(cs.bbc(cube, "accuracy", rng=1, select=cs.select_one_se).estimate > 0)
+
+    def test_kept_draws_average_to_the_estimate(self):
+        out = cs.bbc(cs.simulate_cube(40, 10, rng=1), "accuracy", rng=1, keep_draws=True)
+        assert float(out.draw_estimate.mean()) == pytest.approx(float(out.estimate), abs=1e-15)
+        assert out.draw_selected.dims == ("draw",)
+
+    def test_first_draws_are_stable(self):
+        cube = cs.simulate_cube(40, 10, rng=1)
+        few, many = (cs.bbc(cube, "accuracy", rng=7, times=t, keep_draws=True) for t in (100, 333))
+        np.testing.assert_array_equal(few.draw_estimate, many.draw_estimate[:100])
+        np.testing.assert_array_equal(few.draw_selected, many.draw_selected[:100])
+
+    def test_every_metric_family_goes_through(self):
+        rng = np.random.default_rng(0)
+        own = cs.as_metric(
+            lambda y, p, w: float(np.average(np.abs(y - p) ** 3, weights=w)), direction="minimize", name="cubic"
+        )
+        n = 60
+        cases = [
+            ("mse", cs.as_cube(rng.normal(size=(n, 4)), rng.normal(size=n))),
+            (own, cs.as_cube(rng.normal(size=(n, 4)), rng.normal(size=n))),
+            (
+                "concordance",
+                cs.as_cube(rng.normal(size=(n, 4)), rng.exponential(size=n), event=rng.integers(0, 2, n), kind="score"),
+            ),
+            ("auc", cs.as_cube(rng.dirichlet(np.ones(3), (n, 4)), np.arange(n) % 3, classes=[0, 1, 2])),
+            ("log_loss", cs.as_cube(rng.dirichlet(np.ones(3), (n, 4)), np.arange(n) % 3, classes=[0, 1, 2])),
+        ]
+        for metric, cube in cases:
+            out = cs.bbc(cube, metric, rng=1, times=60, strata="auto")
+            assert np.isfinite(float(out.estimate))
+            assert float(out.optimism) == pytest.approx(
+                abs(float(out.naive) - float(out.estimate)) * np.sign(float(out.optimism)), abs=1e-12
+            )
+
+
+class TestWinner:
+    def test_uses_the_best_of_what_was_saved(self):
+        cube, inner = cs.simulate_cube(60, 10, repeats=2, inner=True, rng=1)
+        names = {
+            "bbc": cs.winner(cube.isel(repeat=0), "accuracy", rng=1),
+            "bbc_cross_repeat": cs.winner(cube, "accuracy", rng=1),
+            "bbc_ncv": cs.winner(cube, "accuracy", inner=inner, rng=1),
+            "bbc_x": cs.winner(cube, "accuracy", regime="holdout", rng=1),
+        }
+        for name, out in names.items():
+            assert str(out.method.item()) == name
+            assert str(out.interval.item()) == "calibrated"
+            assert float(out.conf_low) <= float(out.estimate) <= float(out.conf_high)
+        plain = cs.bbc(cube, "accuracy", rng=1, ties="random")
+        assert float(names["bbc_cross_repeat"].bbc_plain) == pytest.approx(float(plain.estimate), abs=1e-12)
+
+    def test_cross_repeat_by_brute_force(self):
+        cube = cs.simulate_cube(12, 4, repeats=3, folds=3, rng=4)
+        right = (cube.values == cube["label"].values[:, None, None]).astype(float)
+        draws = cs.bootstrap(cube, 60, rng=2)
+        out = cs.winner(cube, "accuracy", draws=draws, rng=2)
+        from cvstats._ties import label_keys, tie_keys
+
+        keys = label_keys(cube["configuration"].values)
+        values = []
+        for number, weights in enumerate(draws.values):
+            for repeat in range(3):
+                inside = weights @ right[:, :, repeat]
+                tied = np.flatnonzero(inside == inside.max())
+                best = tied[np.argmin([tie_keys(keys[[j]], np.array([number]), 2)[0] for j in tied])]
+                others = [r for r in range(3) if r != repeat]
+                if (weights == 0).any():
+                    values.append(right[weights == 0][:, best][:, others].mean())
+        assert float(out.estimate) == pytest.approx(np.mean(values), abs=1e-12)
+
+    def test_smoothed_ncv_by_brute_force(self):
+        cube, inner = cs.simulate_cube(30, 4, folds=3, inner=True, rng=4)
+        out = cs.winner(cube, "accuracy", inner=inner, times=200, rng=2)
+        from cvstats.protocols.bootstrap_corrected import make_draws
+
+        right = (cube.values == cube["label"].values[:, None]).astype(float)
+        fold = cube["fold"].values
+        total = 0.0
+        for number in range(3):
+            training = inner.isel(outer_fold=number, sample=fold != number)
+            part = cs.select_and_judge(
+                training.drop_vars("fold"), "accuracy", choose=make_draws(training, cs.accuracy, 200, 2, None), rng=2
+            )
+            total += (right[fold == number] @ part.win_rate.values).sum()
+        assert float(out.estimate) == pytest.approx((float(out.bbc_plain) + total / 30) / 2, abs=1e-12)
+
+    def test_interval_is_monotone_in_level_and_inside_the_range(self):
+        cube = cs.simulate_cube(30, 50, beta=(54, 6), rng=1)
+        widths = []
+        for level in (0.6, 0.8, 0.95, 0.99):
+            out = cs.winner(cube, "accuracy", level=level, rng=1)
+            assert 0 <= float(out.conf_low) <= float(out.estimate) <= float(out.conf_high) <= 1
+            assert float(out.conf_low) <= float(out.bound_low)
+            assert float(out.bound_high) <= float(out.conf_high)
+            widths.append(float(out.conf_high - out.conf_low))
+        assert widths == sorted(widths)
+
+    def test_error_rate_mirrors_accuracy(self):
+        cube = cs.simulate_cube(50, 20, rng=1)
+        up, down = cs.winner(cube, "accuracy", rng=1), cs.winner(cube, "error_rate", rng=1)
+        assert float(down.conf_low) == pytest.approx(1 - float(up.conf_high), abs=1e-12)
+        assert float(down.conf_high) == pytest.approx(1 - float(up.conf_low), abs=1e-12)
+
+    def test_perfect_winner_has_an_interval(self):
+        correct = np.ones((30, 3), int)
+        correct[:10, 1:] = 0
+        out = cs.winner(labels_cube(correct), "accuracy", rng=1)
+        assert float(out.estimate) == 1.0
+        assert float(out.conf_high) == 1.0
+        assert 0.75 < float(out.conf_low) < 1.0
+
+    def test_few_samples_give_nan_limits_and_one_warning(self):
+        with pytest.warns(cs.CvstatsWarning, match="limits are NaN: 4 independent samples") as caught:
+            out = cs.winner(cs.simulate_cube(4, 3, folds=2, rng=1), "accuracy", rng=1)
+        assert np.isfinite(float(out.estimate))
+        assert np.isnan(float(out.conf_low))
+        assert len(caught) == 1
+
+    def test_order_of_configurations_does_not_matter(self):
+        cube = cs.simulate_cube(40, 12, rng=3)
+        mixed = cube.isel(configuration=np.random.default_rng(1).permutation(12))
+        one, two = cs.winner(cube, "accuracy", rng=1), cs.winner(mixed, "accuracy", rng=1)
+        for name in ("estimate", "conf_low", "conf_high", "naive"):
+            assert float(one[name]) == pytest.approx(float(two[name]), abs=1e-12)
+        np.testing.assert_allclose(two.win_rate.sel(configuration=one.configuration), one.win_rate, atol=1e-12)
+
+    def test_holdout_refuses_inner(self):
+        cube, inner = cs.simulate_cube(30, 4, inner=True, rng=1)
+        with pytest.raises(ValueError, match="`inner` is for models refitted in every fold"):
+            cs.winner(cube, "accuracy", inner=inner, regime="holdout")
+
+    def test_bbc_x_formula(self):
+        cube = cs.simulate_cube(50, 20, rng=1)
+        out = cs.winner(cube, "accuracy", regime="holdout", rng=1)
+        mean = float(cs.score(cube, "accuracy").mean())
+        gap = max(float(out.bbc_plain) - mean, 0.0)
+        rho = gap / (float(out.naive) - mean)
+        assert float(out.estimate) == pytest.approx(mean + 4 * gap / (rho + np.sqrt(rho**2 + 8)), abs=1e-12)
+        assert float(out.bbc_plain) <= float(out.estimate) <= (float(out.naive) + 2 * float(out.bbc_plain)) / 3 + 1e-12
+
+    @pytest.mark.parametrize(
+        "metric", ["mcc", "f1", "balanced_accuracy", "log_loss", "brier", "auc", "average_precision"]
+    )
+    def test_scale_of_each_metric(self, metric):
+        rng = np.random.default_rng(0)
+        labels = np.arange(60) % 2
+        scores = np.clip(0.5 + 0.3 * (labels[:, None] - 0.5) + 0.2 * rng.normal(size=(60, 10)), 0.01, 0.99)
+        out = cs.winner(cs.as_cube(scores, labels), metric, rng=1)
+        low, high = getattr(cs, metric).range
+        assert low <= float(out.conf_low) <= float(out.estimate) <= float(out.conf_high) <= high
+        assert float(out.optimism) > 0
