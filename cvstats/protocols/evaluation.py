@@ -1,0 +1,254 @@
+"""Three ways to evaluate a tuned classifier over realisations of a benchmark: internal, median, external."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats._check import InputError, check_count, check_dim, nearest, show
+from cvstats._results import call_text, result
+from cvstats.cube import check_cube
+from cvstats.metrics import Metric, bound_metric, score
+
+from ._choose import Inputs, choose, combined_score, names_of, over_batches, per_training_set, same_configurations
+from ._common import folds_of
+from .nested import check_inner
+
+PROTOCOLS = ("internal", "median", "external")
+NOT_TUNING = ("complexity", "truth", "test_")  # how names of coordinates begin that are no tuning values
+
+
+def evaluation_protocols(
+    cube: xr.DataArray,
+    metric: str | Metric = "error_rate",
+    *,
+    selection: xr.DataArray | None = None,
+    criterion: str | Metric | None = None,
+    inner: xr.DataArray | None = None,
+    external: xr.DataArray | None = None,
+    parameters: Sequence[str] | None = None,
+    first: int = 5,
+    dim: str = "realisation",
+) -> xr.Dataset:
+    """Return what three evaluation protocols report for a classifier that is tuned on a grid.
+
+    - *internal*: tuning values are chosen afresh in every realisation (or fold), from its training part only.
+    - *median*: the median of the values chosen in the first realisations is used in all of them. Optimistic: the
+      median is less variable than any single choice, and its training samples may be others' test samples.
+    - *external*: values are chosen once on all samples that are then used for testing. Optimistic.
+
+    Only the internal protocol estimates how the whole procedure, tuning included, will do. The bias of the others is
+    their gain over it, realisation by realisation.
+
+    Parameters
+    ----------
+    cube
+        The predictions that are judged, with the dim `dim`: for a test set by models trained on the realisation, or
+        cross-validated (with folds) over the realisation's samples. Other batch dims (data sets, classifiers) are
+        mapped over.
+    metric
+        What is reported.
+    selection, criterion
+        Predictions that choose in each realisation, such as leave-one-out predictions of its training set (their
+        samples may differ from those of `cube`), and the metric they choose by (default `metric`).
+    inner
+        Instead of `selection`, for a cross-validated `cube`: inner predictions as `ncv` takes them. They choose per
+        outer fold, by `metric`.
+    external
+        Predictions that choose for the external protocol: with `dim` for each realisation, without it once for all.
+        With `inner`, the cube itself by default.
+    parameters
+        The tuning values: numeric coordinates on ``configuration``. By default all of them except ``complexity`` and
+        those named ``truth...`` or ``test_...``, or the configurations themselves when they are numbers.
+    first
+        Number of realisations whose choices the median is taken of. A median that is not on the grid is an error.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``protocol``: ``value(protocol, realisation)`` and ``selected`` (empty or NaN when it differs between
+        folds), ``estimate`` and ``std_error`` (mean over realisations), ``bias`` and ``bias_std_error`` (positive =
+        better than internal), ``statistic`` and ``p_value`` (Wilcoxon signed-rank test against internal),
+        ``mean_rank`` (1 = best) and ``n``. Protocols whose inputs are missing are NaN.
+        Ties go to the smallest tuning value when configurations are named by numbers, else to the first.
+
+    References
+    ----------
+    Cawley, Talbot (2010). On over-fitting in model selection and subsequent selection bias in performance
+    evaluation. Journal of Machine Learning Research 11, 2079-2107, section 5.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> press, test = cs.ripley_mixture(32, test=True, n_test=500, realisations=20, rng=1)
+    >>> out = cs.evaluation_protocols(test, "error_rate", selection=press)
+    >>> out.estimate.sel(protocol="internal").values.round(2), bool(out.bias.sel(protocol="median") > 0)
+    (array(0.16), True)
+    """
+    check_cube(cube)
+    check_dim(cube.dims, dim)
+    found = bound_metric(metric, cube)
+    first = check_count(first, "first")
+    if selection is not None and inner is not None:
+        raise InputError("give `selection` or `inner`, not both: each says how a realisation chooses for itself.")
+    if selection is None and inner is None and external is None:
+        raise InputError(
+            "give `selection`, `inner` or `external`: without predictions that choose there is no protocol."
+        )
+    inputs: dict[str, xr.DataArray | None] = {"cube": cube}
+    for name, part in (("selection", selection), ("external", external)):
+        inputs[name] = None if part is None else same_configurations(check_cube(part), cube, name)
+    if selection is not None:
+        check_dim(selection.dims, dim, "selection")
+    if inner is not None:
+        folds_of(cube, "evaluation_protocols with `inner`")
+        inputs["inner"] = check_inner(cube, inner)
+        inputs["external"] = cube if external is None else inputs["external"]
+    _same_labels(inputs, dim)
+    grid = _tuning_values(cube, parameters)
+    chooser = found if criterion is None else None
+    if chooser is None:
+        assert criterion is not None
+        chooser = bound_metric(criterion, selection if selection is not None else cube)
+    out = over_batches(lambda one: _values(one, found, chooser, grid, first, dim), inputs, keep=(dim,))
+    out = _compared(out, found, dim)
+    given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}
+    call = call_text("evaluation_protocols", metric=found.name, first=first, dim=dim, **given)
+    return result(out, method="evaluation_protocols", metric=found.name, call=call, cube=cube)
+
+
+def _same_labels(inputs: Inputs, dim: str) -> None:
+    """Raise unless all inputs that have realisations have the same ones, in the same order."""
+    cube = inputs["cube"]
+    assert cube is not None
+    for name, part in inputs.items():
+        if part is not None and dim in part.dims and part[dim].values.tolist() != cube[dim].values.tolist():
+            raise InputError(f"`{name}` and the cube have different labels along {dim!r}; align them first.")
+
+
+def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:
+    """Return the grid (configuration x parameter), or None when configurations carry no tuning values."""
+    own = [
+        str(name)
+        for name, coord in cube.coords.items()
+        if coord.dims == ("configuration",) and name != "configuration" and coord.dtype.kind in "iuf"
+    ]
+    if parameters is None:
+        names = [name for name in own if not name.startswith(NOT_TUNING)]
+        if not names and cube["configuration"].dtype.kind in "iuf":
+            names = ["configuration"]
+        return pd.DataFrame({name: cube[name].values.astype(float) for name in names}) if names else None
+    for name in parameters:
+        if name not in [*own, "configuration"] or cube[name].dtype.kind not in "iuf":
+            raise InputError(
+                f"`parameters`: {name!r} is not a numeric coordinate on 'configuration'; found {show(own)}"
+                f"{nearest(name, own)}."
+            )
+    return pd.DataFrame({name: cube[name].values.astype(float) for name in parameters})
+
+
+def _values(
+    inputs: Inputs, metric: Metric, criterion: Metric, grid: pd.DataFrame | None, first: int, dim: str
+) -> xr.Dataset:
+    """Return the value and the choice of every protocol in every realisation."""
+    cube = inputs["cube"]
+    assert cube is not None
+    scores = score(cube, metric).transpose(dim, "configuration").values
+    count, names = len(scores), cube["configuration"].values
+    values = np.full((len(PROTOCOLS), count), np.nan)
+    selected = np.full((len(PROTOCOLS), count), -1)
+    choices: np.ndarray | None = None  # (realisation, number of choices in it)
+    selection, inner, external = inputs["selection"], inputs.get("inner"), inputs["external"]
+    if selection is not None:
+        selected[0] = choose(selection, criterion).values
+        values[0], choices = _at(scores, selected[0]), selected[0][:, None]
+    elif inner is not None:
+        values[0], choices, selected[0] = _nested(cube, inner, metric, dim)
+    if choices is not None and grid is not None:
+        selected[1] = _median(choices, grid, first, dim)
+        values[1] = _at(scores, selected[1])
+    if external is not None:
+        selected[2] = choose(external, metric if inner is not None else criterion).values
+        values[2] = _at(scores, selected[2])
+    both = ("protocol", dim)
+    coords = {"protocol": list(PROTOCOLS), dim: cube[dim].values}
+    return xr.Dataset({"value": (both, values), "selected": (both, names_of(names, selected))}, coords=coords)
+
+
+def _at(scores: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return each realisation's score of the configuration it uses."""
+    return np.where(index >= 0, scores[np.arange(len(scores)), index], np.nan)
+
+
+def _nested(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, dim: str) -> tuple[np.ndarray, ...]:
+    """Return value, choices per fold and (when all folds agree) the choice of every realisation."""
+    values, choices = [], []
+    for i in range(cube.sizes[dim]):
+        part, inside = cube.isel({dim: i}), inner.isel({dim: i}) if dim in inner.dims else inner
+        chosen = per_training_set(inside, metric)
+        values.append(combined_score(part, metric, inside["outer_fold"].values, chosen))
+        choices.append(chosen.ravel())
+    table = np.stack(choices)
+    return np.array(values), table, np.where((table == table[:, :1]).all(axis=1), table[:, 0], -1)
+
+
+def _median(choices: np.ndarray, grid: pd.DataFrame, first: int, dim: str) -> int:
+    """Return the configuration at the median of each tuning value over the first realisations' choices."""
+    if first > len(choices):
+        raise InputError(f"`first`={first} realisations are asked for, but {dim!r} has {len(choices)}; lower it.")
+    index = choices[:first].ravel()
+    median = grid.iloc[index[index >= 0]].median()
+    same = np.isclose(grid.to_numpy(), median.to_numpy(), rtol=1e-9, atol=0.0, equal_nan=True).all(axis=1)
+    if not same.any():
+        wanted = ", ".join(f"{name}={value:g}" for name, value in median.items())
+        raise InputError(
+            f"the median of the values chosen in the first {first} realisations, {wanted}, is not on the grid; add "
+            "that combination as a configuration, or take the median of an odd number of realisations of one parameter."
+        )
+    return int(np.flatnonzero(same)[0])
+
+
+def _compared(out: xr.Dataset, metric: Metric, dim: str) -> xr.Dataset:
+    """Return means, bias against the internal protocol, its test, and ranks."""
+    from cvstats.compare.ranks import block_ranks
+    from cvstats.compare.signed_rank import wilcoxon_test
+
+    value = out["value"]
+    rest = [other for other in value.dims if other not in ("protocol", dim)]
+    count = value.count(dim)
+    internal = value.sel(protocol="internal", drop=True)
+    gain = metric.sign * (value - internal)
+    gain = gain.where(gain["protocol"] != "internal")
+    pairs = gain.count(dim)
+    out["estimate"] = value.mean(dim)
+    out["std_error"] = _error(value, dim, count)
+    out["bias"] = gain.mean(dim)
+    out["bias_std_error"] = _error(gain, dim, pairs)
+    out["statistic"], out["p_value"] = xr.full_like(out["bias"], np.nan), xr.full_like(out["bias"], np.nan)
+    shown = [name for name in PROTOCOLS if bool((pairs.sel(protocol=name) > 0).any())]
+    if shown:
+        test = wilcoxon_test(gain.sel(protocol=shown), dim, digits=9)  # ties are ties, whatever the last bit
+        for name in ("statistic", "p_value"):
+            out[name] = test[name].drop_vars(_QUALIFIERS, errors="ignore").reindex(protocol=list(PROTOCOLS))
+    ready = [name for name in PROTOCOLS if bool((count.sel(protocol=name) > 0).any())]
+    out["mean_rank"] = xr.full_like(out["estimate"], np.nan)
+    if len(ready) > 1:
+        table = value.sel(protocol=ready).transpose(*rest, dim, "protocol")
+        _, mean = block_ranks(table.values, metric.direction)
+        ranks = xr.DataArray(mean, dims=[*rest, "protocol"], coords={"protocol": ready})
+        out["mean_rank"] = ranks.reindex(protocol=list(PROTOCOLS)).variable
+    out["n"] = count
+    return out
+
+
+_QUALIFIERS = ["method", "metric", "conf_level", "interval", "test"]
+
+
+def _error(values: xr.DataArray, dim: str, count: xr.DataArray) -> xr.DataArray:
+    """Return the standard error of the mean; NaN for fewer than two values."""
+    mean = values.mean(dim)
+    squares = ((values - mean) ** 2).sum(dim)
+    return (squares / (count - 1).where(count > 1) / count) ** 0.5

@@ -1,0 +1,244 @@
+"""Five ways to cross-validate with a tuning value, four of them flawed, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError
+from cvstats._results import call_text, result
+from cvstats._scoring import fold_scores
+from cvstats.cube import check_cube
+from cvstats.judge import aligned
+from cvstats.metrics import Metric, bound_metric, score
+
+from ._choose import Inputs, best, by_value, choose, combined_score, eligible, names_of, over_batches, per_training_set
+from ._common import folds_of
+from .nested import check_inner
+
+# implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
+ROWS: dict[str, tuple[str, str, str, bool, bool]] = {
+    "[Pi1]-[CV1]": ("[Pi1]", "[CV1]", "(13)", False, False),
+    "[Pi2]-[CV1]": ("[Pi2]", "[CV1]", "(13)", False, False),
+    "[Pi1]-[CV2]": ("[Pi1]", "[CV2]", "(17)", False, True),
+    "[Pi2]-[CV2]": ("[Pi2]", "[CV2]", "(17)", False, False),
+    "[Pi1]-[CV3]": ("[Pi1]", "[CV3]", "(13)", True, True),
+    "[Pi1]-(9)": ("[Pi1]", "(9)", "(13)", False, False),
+    "[Pi2]-(9)": ("[Pi2]", "(9)", "(13)", False, False),
+}
+
+
+def implementations(
+    cube: xr.DataArray | None,
+    metric: str | Metric = "error_rate",
+    *,
+    leaky: xr.DataArray | None = None,
+    training: xr.DataArray | None = None,
+    leaky_training: xr.DataArray | None = None,
+    inner: xr.DataArray | None = None,
+    resubstitution: xr.DataArray | None = None,
+    truth: xr.DataArray | None = None,
+) -> xr.Dataset:
+    r"""Return the error that each implementation of cross-validation with a tuning value would report.
+
+    Two decisions make the implementations of Winderbaum and Koch. Preprocessing: [Pi1] is fitted on each training
+    set, [Pi2] on all data before splitting, so that test samples leak into training. The tuning value: [CV1] takes the
+    best cross-validated error of all folds and reports that error; [CV2] lets each training set choose by its own
+    training error; [CV3] by an inner cross-validation (nested, "double" cross-validation). With :math:`v_j` the value
+    used in fold j and :math:`E_{v,j}` the summed loss of fold j,
+
+    .. math:: E^{cv} = \frac1n \sum_j E_{v_j, j}.
+
+    Two principles judge them: *out-of-sample* (no sample helps to choose or train what it tests) and *internal
+    coherence* (the rule used for prediction is made as the tested rules were). Only [Pi1]-[CV3] keeps both. The rows
+    ``(9)`` are the supplement's variant, in which each fold's own test error chooses.
+
+    Parameters
+    ----------
+    cube, leaky
+        Predictions under [Pi1] and under [Pi2], with the same samples and configurations (the tuning values).
+    metric
+        Any metric; other than means of losses are computed once over all samples, each predicted by what its fold
+        chose.
+    training, leaky_training
+        Predictions of each fold's model for its own training samples: ``sample, configuration, outer_fold[, repeat]``,
+        NaN on the samples of the fold.
+    inner
+        Inner predictions (of [Pi1]), as `ncv` takes them. The choice is by the pooled inner error (19).
+    resubstitution
+        Predictions of the rule trained on all samples for those samples, which (17) chooses the [CV2] value by.
+    truth
+        True error of the rule trained on all samples, over ``configuration``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``implementation``: ``estimate``; ``chosen(implementation, outer_fold[, repeat])``, ``chosen_low`` and
+        ``chosen_high`` (their range); ``selected``, the value for prediction, by the equation in ``rule``;
+        ``out_of_sample`` and ``internal_coherence``. With `truth` also ``truth`` (at the selected value) and
+        ``difference`` = estimate - truth. What an input is missing for is NaN (labels: an empty string).
+        Ties go to the smallest tuning value when configurations are named by numbers, else to the first.
+
+    References
+    ----------
+    Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. Journal of Statistics
+    and Computer Science 1, 89-108.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube, inner = cs.simulate_cube(60, 20, inner=True, rng=1)
+    >>> table = cs.implementations(cube, "error_rate", inner=inner)
+    >>> table.estimate.sel(implementation=["[Pi1]-[CV1]", "[Pi1]-[CV3]"]).values.round(3)
+    array([0.15, 0.25])
+    """
+    inputs = _checked(cube, leaky, training, leaky_training, inner, resubstitution)
+    main = inputs["cube"] if inputs["cube"] is not None else inputs["leaky"]
+    assert main is not None
+    found = bound_metric(metric, main)
+    if truth is not None:
+        inputs["truth"] = _truth(truth, main)
+    out = over_batches(lambda one: _table(one, found), inputs)
+    given = {name: part for name, part in inputs.items() if name != "cube"}
+    out = result(
+        out, method="implementations", metric=found.name, call=call_text("implementations", metric=found.name, **given)
+    )
+    columns = dict(zip(("preprocessing", "choice", "rule", "oos", "ic"), zip(*ROWS.values(), strict=True), strict=True))
+    out["out_of_sample"] = ("implementation", np.array(columns.pop("oos")))
+    out["internal_coherence"] = ("implementation", np.array(columns.pop("ic")))
+    names = {name: ("implementation", np.array(values)) for name, values in columns.items()}
+    return out.assign_coords({"implementation": list(ROWS), **names})
+
+
+def _checked(
+    cube: xr.DataArray | None,
+    leaky: xr.DataArray | None,
+    training: xr.DataArray | None,
+    leaky_training: xr.DataArray | None,
+    inner: xr.DataArray | None,
+    resubstitution: xr.DataArray | None,
+) -> dict[str, xr.DataArray | None]:
+    """Return the inputs aligned with the cube, or say what does not fit."""
+    if cube is None and leaky is None:
+        raise InputError("give `cube` (predictions with preprocessing inside the folds) or `leaky`, or both.")
+    for part in (cube, leaky):
+        if part is not None:
+            check_cube(part)
+    main = cube if cube is not None else leaky
+    assert main is not None
+    if cube is not None and leaky is not None:
+        leaky = aligned(leaky, cube, "leaky")
+    out: dict[str, xr.DataArray | None] = {"cube": cube, "leaky": leaky}
+    inside = (("training", training, cube), ("leaky_training", leaky_training, leaky), ("inner", inner, cube))
+    for name, part, owner in inside:
+        out[name] = None if part is None or owner is None else _inside(owner, part, name)
+    if resubstitution is not None:
+        resubstitution = aligned(resubstitution, main, "resubstitution")
+        names = ("label", "kind", "positive", "threshold", "classes", "weight", "event")
+        resubstitution = resubstitution.assign_coords({n: main[n].variable for n in names if n in main.coords})
+    out["resubstitution"] = resubstitution
+    return out
+
+
+def _inside(cube: xr.DataArray, part: xr.DataArray, argument: str) -> xr.DataArray:
+    """Return predictions made inside training sets, checked as inner predictions are."""
+    folds_of(cube, f"implementations with `{argument}`")
+    try:
+        return check_inner(cube, part)
+    except InputError as error:
+        raise InputError(str(error).replace("`inner`", f"`{argument}`")) from None
+
+
+def _truth(truth: xr.DataArray, cube: xr.DataArray) -> xr.DataArray:
+    """Return true errors in the cube's order of configurations."""
+    if not isinstance(truth, xr.DataArray) or "configuration" not in truth.dims:
+        raise InputError("`truth` must be a DataArray over 'configuration': the true error of each tuning value.")
+    if "configuration" not in truth.indexes:
+        truth = truth.assign_coords(configuration=cube["configuration"].values)
+    lost = cube.indexes["configuration"].difference(truth.indexes["configuration"], sort=False)
+    if len(lost):
+        raise InputError(f"`truth` lacks the configurations {lost.tolist()}.")
+    return truth.sel(configuration=cube["configuration"].values)
+
+
+def _table(inputs: Inputs, metric: Metric) -> xr.Dataset:
+    """Return the table of inputs without batch dims."""
+    rows = {name: _Row() for name in ROWS}
+    folds = np.empty(0)
+    for pi, main, inside in (("[Pi1]", "cube", "training"), ("[Pi2]", "leaky", "leaky_training")):
+        cube = inputs[main]
+        if cube is None:
+            continue
+        folds = np.unique(cube["fold"].values) if "fold" in cube.coords else folds
+        scores, allowed = score(cube, metric), eligible(cube)
+        overall = int(best(scores, allowed, metric))  # (13)
+        reported = float(scores.values[overall]) if overall >= 0 else np.nan
+        rows[f"{pi}-[CV1]"] = _Row(reported, np.array([[overall]]), overall)
+        if len(folds):
+            own = best(fold_scores(cube, metric), allowed, metric).transpose("fold", ...).values  # (9)
+            rows[f"{pi}-(9)"] = _row(cube, metric, folds, own.reshape(len(folds), -1), overall)
+        training = inputs[inside]
+        if training is not None:
+            full = inputs["resubstitution"]
+            value = -1 if full is None else int(choose(full, metric))  # (17)
+            rows[f"{pi}-[CV2]"] = _row(cube, metric, folds, _in_order(training, metric, folds), value)
+        inner = inputs["inner"]
+        if pi == "[Pi1]" and inner is not None:
+            rows["[Pi1]-[CV3]"] = _row(cube, metric, folds, _in_order(inner, metric, folds), overall)
+    return _labelled(rows, inputs, folds)
+
+
+class _Row:
+    """What one implementation reports: its estimate, the value chosen in each fold, and the value for prediction."""
+
+    def __init__(self, estimate: float = np.nan, chosen: np.ndarray | None = None, selected: int = -1) -> None:
+        self.estimate, self.chosen, self.selected = estimate, chosen, selected
+
+
+def _row(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray, selected: int) -> _Row:
+    return _Row(combined_score(cube, metric, folds, chosen), chosen, selected)
+
+
+def _in_order(inside: xr.DataArray, metric: Metric, folds: np.ndarray) -> np.ndarray:
+    """Return the positions that training sets choose, in the order of `folds`."""
+    place = [list(inside["outer_fold"].values).index(name) for name in folds]
+    return per_training_set(inside, metric)[place]
+
+
+def _labelled(rows: dict[str, _Row], inputs: Inputs, folds: np.ndarray) -> xr.Dataset:
+    """Return the rows as a Dataset with labels instead of positions."""
+    main = inputs["cube"] if inputs["cube"] is not None else inputs["leaky"]
+    assert main is not None
+    names = main["configuration"].values
+    repeats = main.sizes.get("repeat", 1)
+    chosen = np.full((len(rows), len(folds), repeats), -1)
+    low, high = np.full(len(rows), -1), np.full(len(rows), -1)
+    rank = np.argsort(by_value(names))  # place of each configuration in ascending order
+    for at, row in enumerate(rows.values()):
+        if row.chosen is not None:
+            chosen[at] = row.chosen
+            each = row.chosen.ravel()
+            if (each >= 0).all():
+                low[at], high[at] = each[np.argmin(rank[each])], each[np.argmax(rank[each])]
+    selected = np.array([row.selected for row in rows.values()])
+    dims: tuple[str, ...] = ("implementation", "outer_fold", "repeat")
+    if "repeat" not in main.dims:
+        chosen, dims = chosen[..., 0], dims[:2]
+    variables: dict[str, Any] = {
+        "estimate": ("implementation", np.array([row.estimate for row in rows.values()])),
+        "chosen": (dims, names_of(names, chosen)),
+        "chosen_low": ("implementation", names_of(names, low)),
+        "chosen_high": ("implementation", names_of(names, high)),
+        "selected": ("implementation", names_of(names, selected)),
+    }
+    truth = inputs.get("truth")
+    if truth is not None:
+        at_value = np.where(selected >= 0, truth.values.astype(float)[selected], np.nan)
+        variables["truth"] = ("implementation", at_value)
+        variables["difference"] = ("implementation", variables["estimate"][1] - at_value)
+    coords: dict[str, Any] = {"outer_fold": folds}
+    if "repeat" in main.dims and "repeat" in main.coords:
+        coords["repeat"] = main["repeat"].values
+    return xr.Dataset(variables, coords=coords)
