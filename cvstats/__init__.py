@@ -95,6 +95,11 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "p_adjust",
         "t_test",
         "wilcoxon_test",
+        "best_set",
+        "contrast",
+        "delong_test",
+        "mcnemar_test",
+        "pitman_morgan_test",
     ),
     "tables": (
         "augment",
@@ -102,6 +107,40 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "confint",
         "format_table",
         "tidy",
+    ),
+    "protocols.dropping": (
+        "bbcd",
+        "drop_configurations",
+    ),
+    "protocols.separate": (
+        "classical_cv",
+        "prior_curve",
+        "prior_reweighted_cv",
+        "separate_cv",
+    ),
+    "protocols.pitfalls": ("implementations",),
+    "protocols.evaluation": ("evaluation_protocols",),
+    "read": (
+        "example_cube",
+        "load_report",
+        "read_cube",
+        "read_predictions",
+        "write_cube",
+    ),
+    "report": (
+        "report_html",
+        "report_text",
+    ),
+    "optimism": ("optimism_curve",),
+    "plot": (
+        "plot_bias",
+        "plot_coverage",
+        "plot_critical_difference",
+        "plot_dropping",
+        "plot_intervals",
+        "plot_optimism",
+        "plot_prior",
+        "plot_win_rates",
     ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -181,6 +220,35 @@ if TYPE_CHECKING:
     from .tables import confint as confint
     from .tables import format_table as format_table
     from .tables import tidy as tidy
+    from .protocols.dropping import bbcd as bbcd
+    from .protocols.dropping import drop_configurations as drop_configurations
+    from .protocols.separate import classical_cv as classical_cv
+    from .protocols.separate import prior_curve as prior_curve
+    from .protocols.separate import prior_reweighted_cv as prior_reweighted_cv
+    from .protocols.separate import separate_cv as separate_cv
+    from .protocols.pitfalls import implementations as implementations
+    from .protocols.evaluation import evaluation_protocols as evaluation_protocols
+    from .read import example_cube as example_cube
+    from .read import load_report as load_report
+    from .read import read_cube as read_cube
+    from .read import read_predictions as read_predictions
+    from .read import write_cube as write_cube
+    from .compare import best_set as best_set
+    from .compare import contrast as contrast
+    from .compare import delong_test as delong_test
+    from .compare import mcnemar_test as mcnemar_test
+    from .compare import pitman_morgan_test as pitman_morgan_test
+    from .report import report_html as report_html
+    from .report import report_text as report_text
+    from .optimism import optimism_curve as optimism_curve
+    from .plot import plot_bias as plot_bias
+    from .plot import plot_coverage as plot_coverage
+    from .plot import plot_critical_difference as plot_critical_difference
+    from .plot import plot_dropping as plot_dropping
+    from .plot import plot_intervals as plot_intervals
+    from .plot import plot_optimism as plot_optimism
+    from .plot import plot_prior as plot_prior
+    from .plot import plot_win_rates as plot_win_rates
 
 
 def __getattr__(name: str) -> Any:
