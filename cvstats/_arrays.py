@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from ._check import InputError, show
-from .cube import check_cube, check_values, class_names, is_lazy
+from ._kinds import encode, unique
+from .cube import check_cube, class_names, is_lazy
 
 if TYPE_CHECKING:
     from .metrics import Metric
@@ -66,16 +66,9 @@ def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
     values = cube["label"].values
     if names is None:
         return values.astype(float), 0
-    table = {name: code for code, name in enumerate(names) if name is not None}
-    if values.dtype.kind in "biu" and len(values):
-        found = np.unique(values)
-        codes = np.array([table.get(name, -1) for name in found.tolist()], float)[np.searchsorted(found, values)]
-    else:
-        codes, found = pd.factorize(values.ravel())
-        known = np.array([*(table.get(name, -1) for name in found.tolist()), np.nan], float)
-        codes = known[codes].reshape(values.shape)
+    codes = encode(values, names)
     if np.any(codes == -1):
-        stray = [name for name in pd.unique(values.ravel()).tolist() if not pd.isnull(name) and name not in table]
+        stray = unique(values[codes == -1])
         raise InputError(f"coordinate 'label' holds {show(stray)}, not among the classes {show(names)}.")
     return codes, len(names)
 
@@ -93,7 +86,7 @@ def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None
             hard[missing] = np.nan
         return hard
     if metric.uses == "margin":
-        return block - threshold
+        return block.astype(np.float64, copy=False) - threshold
     if metric.uses == "survival" and kind == "value":
         return -block  # a predicted time: the shorter, the higher the risk
     return block
@@ -103,28 +96,33 @@ def check_kind(cube: xr.DataArray, metric: Metric) -> None:
     """Raise when the metric cannot be computed from this kind of predictions."""
     kind = str(cube.coords["kind"].item())
     survival = "event" in cube.coords
-    numeric = kind == "value" or survival
-    many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
-    what = f"metric {metric.name!r}"
-    if metric.uses == "any":
+    what, uses = f"metric {metric.name!r}", metric.uses
+    if uses == "any":
         return
-    if metric.uses == "survival":
+    if uses == "survival":
         if not survival:
             raise InputError(f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...).")
         return
-    if numeric and metric.uses != "value":
-        raise InputError(f"{what} is for class labels, but the cube holds numbers (kind={kind!r}). Use mse or mae, say.")
-    if metric.uses == "value" and kind != "value":
-        raise InputError(f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say.")
-    if metric.uses in ("score", "margin") and kind == "label":
+    if survival:
+        raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
+    if uses == "value" and kind != "value":
+        raise InputError(
+            f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
+            "or give as_cube(..., kind='value') when the values are numbers."
+        )
+    if uses != "value" and kind == "value":
+        raise InputError(f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say.")
+    if uses in ("score", "margin") and kind == "label":
         raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
-    if metric.uses == "probability" and kind != "probability":
+    if uses == "probability" and kind != "probability":
         raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
+    many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
     if metric.binary_only and many:
         raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
-    if metric.uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
+    if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
+        need = "class labels" if uses == "label" else "the distance from the threshold"
         raise InputError(
-            f"{what} needs class labels, and scores have no default threshold; give as_cube(..., threshold=...)."
+            f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
         )
 
 
@@ -154,9 +152,8 @@ def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     label = cube["label"].dims
     if any(dim in label for dim in batch):
         sizes = [cube.sizes[dim] for dim in ("sample", *batch)]
-        wide = xr.DataArray(y, dims=label).broadcast_like(
-            xr.DataArray(np.empty(sizes), dims=("sample", *batch))
-        )
+        shape = dict(zip(("sample", *batch), sizes, strict=True))
+        wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
         flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     y = np.where(np.isnan(y), 0.0, y)
@@ -182,6 +179,3 @@ def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
 def threshold(cube: xr.DataArray) -> float | None:
     """Return the cube's decision threshold, or None."""
     return float(cube.coords["threshold"]) if "threshold" in cube.coords else None
-
-
-__all__ = ["Problem", "batch_dims", "check_kind", "check_values", "encode_labels", "metric_values", "problem", "raw_block"]

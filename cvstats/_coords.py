@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,140 +12,132 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, show
+from ._predictions import plain_strings
+
+ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
 
 
-def attach_labels(cube: xr.DataArray, labels: Any) -> xr.DataArray:
-    """Return the cube with its ``label`` coordinate."""
-    if labels is None:
-        if "label" not in cube.coords:
-            raise InputError("`labels` are missing: give one per sample, or predictions with a 'label' coordinate.")
-        return cube
-    return attach_sample_values(cube, labels, "label")
+@dataclass(frozen=True)
+class Frame:
+    """What per-sample values are matched to: the sizes of the predictions and the names along their dims."""
+
+    sizes: Mapping[Hashable, int]
+    names: Mapping[Hashable, xr.Variable]
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.sizes["sample"]
+
+    @cached_property
+    def samples(self) -> pd.Index:
+        """Sample ids."""
+        index: pd.Index = pd.Index(self.names["sample"].values)
+        return index
 
 
-def attach_sample_values(cube: xr.DataArray, values: Any, name: str) -> xr.DataArray:
-    """Return the cube with `values` (one per sample, batch dims allowed) as the coordinate `name`."""
-    argument = {"label": "labels", "group": "groups", "weight": "weights", "fold": "folds"}.get(name, name)
-    array = _by_sample(cube, values, argument)
-    if name == "weight":
-        array = array.astype(float)
-        if not bool((np.isfinite(array) & (array >= 0)).all()):
-            raise InputError("`weights` must be finite and not negative.")
-    if name == "event":
-        found = set(np.unique(array.values).tolist())
-        if not found <= {0, 1, False, True}:
-            raise InputError(f"`event` must be 1 (observed) or 0 (censored); found {show(sorted(found))}.")
-        array = array.astype(int)
-    if name == "group" and pd.isnull(array.values).any():
+def sample_ids(values: Any) -> np.ndarray | None:
+    """Return the sample ids that values carry, or None."""
+    if isinstance(values, pd.Series):
+        return np.asarray(values.index)
+    if isinstance(values, xr.DataArray) and "sample" in values.indexes:
+        return np.asarray(values.indexes["sample"])
+    return None
+
+
+def sample_variable(values: Any, name: str, frame: Frame) -> xr.Variable:
+    """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`."""
+    if name == "fold":
+        values = _fold_table(values, frame)
+    variable = _by_sample(values, ARGUMENTS[name], frame)
+    return checked(variable, name, frame)
+
+
+def checked(variable: xr.Variable, name: str, frame: Frame) -> xr.Variable:
+    """Return the coordinate in its stored form; raise when its values break the contract."""
+    values = variable.values
+    if name == "label":
+        variable = variable.copy(data=_plain_array(values))
+    elif name == "fold":
+        variable = _checked_folds(variable, frame)
+    elif name == "weight":
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"`weights` must be numbers; found dtype {values.dtype}.")
+        variable = variable.copy(data=values.astype(float))
+    elif name == "event":
+        values = _plain_array(values)
+        variable = variable.copy(data=values.astype(int) if values.dtype.kind == "b" else values)
+    elif name == "group":
+        variable = variable.copy(data=_plain_array(values))
+    check_sample_values(name, variable)
+    return variable.astype(int) if name == "event" else variable
+
+
+def check_sample_values(name: str, variable: xr.Variable) -> None:
+    """Raise unless a per-sample coordinate obeys its rule. Labels are checked elsewhere, against the predictions."""
+    if "sample" not in variable.dims:
+        raise InputError(f"coordinate {name!r} must have the dimension 'sample'; found {show(variable.dims)}.")
+    values = variable.values
+    if name == "weight" and not (values.dtype.kind in "biuf" and np.all(np.isfinite(values)) and np.all(values >= 0)):
+        raise InputError("`weights` must be finite and not negative.")
+    if name == "weight" and not np.any(values > 0):
+        raise InputError("`weights` are all zero; at least one sample must count.")
+    if name == "event" and not np.all((values == 0) | (values == 1)):
+        found = pd.unique(pd.Series(values.ravel()))
+        raise InputError(f"`event` must be 1 (observed) or 0 (censored); found {show(found)}.")
+    if name == "group" and values.dtype.kind in "Of" and pd.isna(values).any():
         raise InputError("`groups` must not be missing; give every sample its cluster id.")
-    return cube.assign_coords({name: array.variable})
+    if name == "fold":
+        if values.dtype.kind == "f":
+            raise InputError("`folds` holds floats; fold ids must be integers or strings. Convert with .astype(int).")
+        if values.dtype.kind not in "iuUOT" or (values.dtype.kind == "O" and pd.isna(values).any()):
+            raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
 
 
-def attach_folds(cube: xr.DataArray, folds: Any) -> xr.DataArray:
-    """Return the cube with its ``fold`` coordinate, from ids or from a list of test-index arrays."""
-    n = cube.sizes["sample"]
-    if isinstance(folds, (list, tuple)) and folds and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in folds):
-        folds = _from_indices([np.asarray(part) for part in folds], cube["sample"].values)
-    if not isinstance(folds, (xr.DataArray, pd.Series, pd.DataFrame)):
-        folds = np.asarray(folds)
-        if folds.ndim == 2 and "repeat" in cube.dims and folds.shape == (n, cube.sizes["repeat"]):
-            folds = xr.DataArray(folds, dims=("sample", "repeat"))
-        elif folds.ndim == 2 and folds.shape == (n, 1):
-            folds = folds[:, 0]
-        elif folds.ndim != 1 or len(folds) != n:
-            repeats = f" x {cube.sizes['repeat']} repeats" if "repeat" in cube.dims else ""
-            raise InputError(
-                f"`folds` has shape {folds.shape} and does not cover the {n} samples{repeats}; "
-                "give one fold id per sample [and repeat]."
-            )
-    elif isinstance(folds, pd.DataFrame):
-        folds = xr.DataArray(folds.to_numpy(), dims=("sample", "repeat"), coords={"sample": folds.index.to_numpy()})
-    array = _by_sample(cube, folds, "folds")
-    if array.dtype.kind == "f":
-        raise InputError("`folds` holds floats; fold ids must be integers or strings. Convert with .astype(int).")
-    if array.dtype.kind not in "iuUOST" or (array.dtype.kind == "O" and pd.isnull(array.values).any()):
-        raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {array.dtype}.")
-    if "repeat" in array.dims and "repeat" not in cube.dims:
-        if array.sizes["repeat"] != 1:
-            raise InputError(f"`folds` has {array.sizes['repeat']} repeats but `predictions` has no repeat axis.")
-        array = array.isel(repeat=0, drop=True)
-    return cube.assign_coords(fold=array.variable)
+def _checked_folds(variable: xr.Variable, frame: Frame) -> xr.Variable:
+    values = variable.values
+    if values.dtype.kind == "O" and values.size and all(type(value) is float for value in values.ravel()):
+        values = values.astype(float)
+    variable = variable.copy(data=plain_strings(values))
+    if "repeat" in variable.dims and "repeat" not in frame.sizes:
+        if variable.sizes["repeat"] != 1:
+            raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
+        variable = variable.isel(repeat=0)
+    return variable
 
 
-def _by_sample(cube: xr.DataArray, values: Any, argument: str) -> xr.DataArray:
-    """Return `values` along the cube's samples: matched by id when they carry ids, else by position."""
-    samples = cube.indexes["sample"] if "sample" in cube.indexes else pd.RangeIndex(cube.sizes["sample"])
-    if isinstance(values, pd.Series):
-        values = xr.DataArray(_plain_array(values), dims="sample", coords={"sample": values.index.to_numpy()})
-    if not isinstance(values, xr.DataArray):
-        array = _plain_array(values)
-        if array.ndim != 1 or len(array) != len(samples):
-            raise InputError(
-                f"`{argument}` has shape {array.shape} but `predictions` has {len(samples)} samples; give one per sample."
-            )
-        return xr.DataArray(array, dims="sample")
-    if "sample" not in values.dims:
-        raise InputError(f"`{argument}` has no dimension 'sample'; found {show(values.dims)}.")
-    extra = [dim for dim in values.dims if dim not in cube.dims and not (dim == "repeat" and argument == "folds")]
-    if extra:
-        raise InputError(f"`{argument}` has dimensions {show(extra)} that `predictions` lacks.")
-    if "sample" in values.indexes:
-        values = _match(values, values.indexes["sample"], samples, argument)
-    elif values.sizes["sample"] != len(samples):
+def _fold_table(folds: Any, frame: Frame) -> Any:
+    """Return fold ids with named dims, from ids per sample [x repeat] or from the test indices of each fold."""
+    if isinstance(folds, pd.DataFrame):
+        return xr.DataArray(folds.to_numpy(), dims=("sample", "repeat"), coords={"sample": folds.index.to_numpy()})
+    if isinstance(folds, (xr.DataArray, pd.Series)):
+        return folds
+    if isinstance(folds, (list, tuple)) and folds:
+        pairs = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in folds]  # (train, test)
+        if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
+            return _from_indices(pairs, frame.samples)
+    try:
+        table = np.asarray(folds)
+    except ValueError:
+        raise InputError("`folds` must be ids per sample [x repeat], or one array of test indices per fold.") from None
+    if table.ndim == 2 and table.shape == (frame.n, frame.sizes.get("repeat", 1)):
+        return xr.DataArray(table, dims=("sample", "repeat"))
+    if table.ndim != 1 or len(table) != frame.n:
+        repeats = f" x {frame.sizes['repeat']} repeats" if "repeat" in frame.sizes else ""
         raise InputError(
-            f"`{argument}` has {values.sizes['sample']} samples but `predictions` has {len(samples)}; give one per sample."
+            f"`folds` has shape {table.shape} and does not cover the {frame.n} samples{repeats}; "
+            "give one fold id per sample [and repeat]."
         )
-    values = values.drop_vars(list(values.coords))
-    data = values.values
-    if data.dtype.kind in "OT":
-        values = values.copy(data=_plain_array(data.ravel()).reshape(data.shape))
-    return values
+    return table
 
 
-def _match(values: xr.DataArray, ids: pd.Index, samples: pd.Index, argument: str) -> xr.DataArray:
-    if not ids.is_unique:
-        raise InputError(f"`{argument}` has duplicate sample ids: {show(ids[ids.duplicated()].unique())}.")
-    if len(ids) == len(samples) and ids.equals(samples):
-        return values
-    only_here, only_there = ids.difference(samples, sort=False), samples.difference(ids, sort=False)
-    if len(only_here) or len(only_there):
-        raise InputError(
-            f"sample ids do not match: only in `{argument}`: {show(only_here) or 'none'}; "
-            f"only in `predictions`: {show(only_there) or 'none'}."
-        )
-    return values.isel(sample=ids.get_indexer(samples))
-
-
-def _plain_array(values: Any) -> np.ndarray:
-    """Return labels as a numpy array of the plainest dtype that holds them."""
-    if isinstance(values, pd.Series):
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            values = values.astype(values.cat.categories.dtype)
-        values = values.to_numpy()
-    array = np.asarray(values)
-    if array.dtype.kind in "OT" and array.size:
-        missing = np.asarray(pd.isnull(array))
-        kinds = {bool: "b", np.bool_: "b"}
-        types = {kinds.get(type(value), "s" if isinstance(value, str) else "n") for value in array[~missing].ravel()}
-        if not missing.any() and types == {"s"}:
-            return array.astype(str)
-        if not missing.any() and types == {"b"}:
-            return array.astype(bool)
-        if types == {"n"}:
-            try:
-                return array.astype(float) if missing.any() else np.array(array.tolist())
-            except (TypeError, ValueError):
-                return array
-    return array
-
-
-def _from_indices(parts: list[np.ndarray], samples: np.ndarray) -> np.ndarray:
+def _from_indices(parts: list[np.ndarray], samples: pd.Index) -> np.ndarray:
     """Return fold ids from the test indices of each fold; every sample must be held out once."""
-    count = np.zeros(len(samples), int)
-    folds = np.zeros(len(samples), int)
+    n = len(samples)
+    count, folds = np.zeros(n, int), np.zeros(n, int)
     for number, part in enumerate(parts):
-        if part.dtype.kind not in "iu" or (part.size and (part.min() < 0 or part.max() >= len(samples))):
-            raise InputError(f"`folds`: the test indices of fold {number} must lie in 0 to {len(samples) - 1}.")
+        if part.dtype.kind not in "iu" or (part.size and (part.min() < 0 or part.max() >= n)):
+            raise InputError(f"`folds`: the test indices of fold {number} must be whole numbers from 0 to {n - 1}.")
         np.add.at(count, part, 1)
         folds[part] = number
     if (count != 1).any():
@@ -151,3 +146,79 @@ def _from_indices(parts: list[np.ndarray], samples: np.ndarray) -> np.ndarray:
             f"more than once: {show(samples[count > 1]) or 'none'}."
         )
     return folds
+
+
+def _by_sample(values: Any, argument: str, frame: Frame) -> xr.Variable:
+    """Return `values` along the samples: matched by id when they carry ids, else by position."""
+    if isinstance(values, xr.DataArray):
+        return _from_dataarray(values, argument, frame)
+    ids = sample_ids(values)
+    array = _plain_array(values)
+    if array.ndim != 1 or (ids is None and len(array) != frame.n):
+        raise InputError(
+            f"`{argument}` has shape {array.shape} but `predictions` has {frame.n} samples; give one per sample."
+        )
+    variable = xr.Variable("sample", array)
+    return variable if ids is None else _match(variable, "sample", pd.Index(ids), argument, frame)
+
+
+def _from_dataarray(values: xr.DataArray, argument: str, frame: Frame) -> xr.Variable:
+    if "sample" not in values.dims:
+        raise InputError(f"`{argument}` has no dimension 'sample'; found {show(values.dims)}.")
+    extra = [dim for dim in values.dims if dim not in frame.sizes and not (dim == "repeat" and argument == "folds")]
+    if extra:
+        raise InputError(f"`{argument}` has dimensions {show(extra)} that `predictions` lacks.")
+    variable = values.variable
+    for dim in values.dims:
+        if dim in values.indexes and dim in frame.names:
+            variable = _match(variable, dim, values.indexes[dim], argument, frame)
+        elif dim in frame.sizes and values.sizes[dim] != frame.sizes[dim]:
+            raise InputError(
+                f"`{argument}` has {values.sizes[dim]} along {dim!r} but `predictions` has {frame.sizes[dim]}."
+            )
+    return variable
+
+
+def _match(values: xr.Variable, dim: Hashable, ids: pd.Index, argument: str, frame: Frame) -> xr.Variable:
+    """Return the values in the order of the predictions along `dim`, by id; raise naming what only one side has."""
+    known = frame.samples if dim == "sample" else pd.Index(frame.names[dim].values)
+    if not ids.is_unique:
+        raise InputError(f"`{argument}` has duplicate {dim} ids: {show(ids[ids.duplicated()].unique())}.")
+    if ids.equals(known):
+        return values
+    only_here, only_there = ids.difference(known, sort=False), known.difference(ids, sort=False)
+    if len(only_here) or len(only_there):
+        raise InputError(
+            f"{dim} ids do not match: only in `{argument}`: {show(only_here) or 'none'}; "
+            f"only in `predictions`: {show(only_there) or 'none'}."
+        )
+    return values.isel({dim: ids.get_indexer(known)})
+
+
+def _plain_array(values: Any) -> np.ndarray:
+    """Return labels as a numpy array of the plainest dtype that holds them, of any shape."""
+    if isinstance(values, pd.Series):
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.astype(object)
+        values = values.to_numpy()
+    elif isinstance(values, pd.Categorical):
+        values = values.astype(object)
+    array = np.asarray(values)
+    if array.dtype.kind not in "OT" or not array.size:
+        return array
+    missing = np.asarray(pd.isna(array))
+    types = {_type_of(value) for value in array[~missing]}
+    if not missing.any() and len(types) == 1 and types <= {"s", "b"}:
+        return array.astype(str if types == {"s"} else bool)
+    if types and types <= {"n"}:
+        filled = np.where(missing, np.nan, array) if missing.any() else array
+        return filled.astype(float) if missing.any() else np.array(array.ravel().tolist()).reshape(array.shape)
+    return array.astype(object)
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "b"
+    if isinstance(value, str):
+        return "s"
+    return "n" if isinstance(value, (int, float, np.integer, np.floating)) else "o"

@@ -32,7 +32,9 @@ class CustomEngine:
         self.some = ~np.isnan(planes).any(axis=0).all(axis=0)
 
     def _one(self, column: int, weights: np.ndarray) -> float:
-        values = [custom_column(self.metric, self.problem, column, r, weights) for r in range(self.r) if self.some[column, r]]
+        values = [
+            custom_column(self.metric, self.problem, column, r, weights) for r in range(self.r) if self.some[column, r]
+        ]
         return float(np.mean(values)) if values else float("nan")
 
     def scores(self, weights: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,69 +12,138 @@ import xarray as xr
 
 from . import _concordance, _ranks
 from ._arrays import REPEATS, Problem, batch_dims, problem
-from ._check import InputError, warn
+from ._check import InputError, show, warn
 from ._custom import custom_column
+from ._kinds import SETTLED
+from ._lazy import by_chunk
 from ._sums import SumEngine, fold_values
-from .cube import is_lazy
+from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-BLOCK = 2_000_000  # predictions at a time, so that extra memory stays far below the cube's own
+BLOCK = 500_000  # predictions at a time, so that extra memory stays far below the cube's own
+REASONS = {
+    "classes": "needs every class to be present",
+    "positive": "needs positives",
+    "negative": "needs negatives",
+    "spread": "needs labels that vary",
+    "pairs": "needs comparable pairs",
+}
 
 
 def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     """Return the score of each configuration over all samples, averaged over repeats."""
-    found = bound_metric(metric, cube) if isinstance(cube, xr.DataArray) else metric
-    if isinstance(cube, xr.DataArray) and is_lazy(cube):
-        from ._lazy import by_chunk
-
-        return by_chunk(cube, lambda part: pooled_scores(part, found))
-    assert isinstance(found, Metric)
-    data = problem(cube, found)
-    values = np.concatenate([_pooled_block(found, part) for part in _blocks(data)])
-    scores = _label_columns(values, cube, found, [])
-    _warn_undefined(scores, found, "")
+    check_cube(cube)
+    found = bound_metric(metric, cube)
+    scores: xr.DataArray = _mapped(cube, _Step(_pooled, found))
+    _warn_undefined(scores, np.isnan(scores.values), found)
     return scores
 
 
 def fold_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     """Return the score within each fold and repeat: dims ``configuration, fold[, repeat]`` and batch dims.
 
-    Repeats that have fewer folds than others are an error, because no average would mean the same for both.
+    NaN where a configuration predicted nothing, and where the metric is undefined (which warns). Folds that nobody
+    predicted are left out. Repeats that have fewer folds than others are an error.
     """
-    found = bound_metric(metric, cube)
+    table = _fold_table(cube, metric)
+    _warn_undefined(
+        table["score"], np.isnan(table["score"].values) & table["predicted"].values, bound_metric(metric, cube)
+    )
+    return table["score"].rename(get_name(metric))
+
+
+def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+    """Return the mean over folds within each repeat, then over repeats.
+
+    Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
+    is undefined makes it NaN, with one warning.
+    """
+    table = _fold_table(cube, metric)
+    score, predicted = table["score"], table["predicted"]
+    _warn_undefined(score, np.isnan(score.values) & predicted.values, bound_metric(metric, cube))
+    average = _mean_where(score, predicted, "fold")
+    if "repeat" in average.dims:
+        average = _mean_where(average, predicted.any("fold"), "repeat")
+    return average.rename(get_name(metric))
+
+
+def get_name(metric: str | Metric) -> str:
+    """Return the name of a metric."""
+    return metric if isinstance(metric, str) else metric.name
+
+
+def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
+    if bool(counted.all()):
+        return values.mean(dim, skipna=False)
+    count = counted.sum(dim)
+    return values.where(counted, 0.0).sum(dim, skipna=False) / count.where(count > 0)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A function of a cube in memory with its metric; an object so that workers can receive it."""
+
+    function: Callable[[xr.DataArray, Metric], Any]
+    metric: Metric
+
+    def __call__(self, cube: xr.DataArray) -> Any:
+        return _mapped(cube, self)
+
+
+def _mapped(cube: xr.DataArray, step: _Step) -> Any:
+    """Apply a step block by block on dask, and cell by cell along batch dims that weights, events or folds carry."""
+    if is_lazy(cube):
+        return by_chunk(cube, step)
+    carriers = ["weight", "event", "fold"] + (["label"] if step.metric.family in ("rank", "custom") else [])
+    own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
+    if not own:
+        return step.function(cube, step.metric)
+    parts = [_mapped(cube.isel({own[0]: i}), step) for i in range(cube.sizes[own[0]])]
+    dropped = [part.drop_vars(own[0], errors="ignore") for part in parts]
+    return xr.concat(dropped, dim=cube[own[0]], coords="different", compat="equals", join="outer")
+
+
+def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
+    data = problem(cube, metric)
+    values = np.concatenate([_pooled_block(metric, part) for part in _blocks(data)])
+    return _label_columns(values, cube, metric, [])
+
+
+def _fold_table(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
+    """Return the scores by fold and whether there was anything to score."""
+    check_cube(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
-    if is_lazy(cube):
-        from ._lazy import by_chunk
-
-        return by_chunk(cube, lambda part: fold_scores(part, found))
-    extra = [dim for dim in cube["fold"].dims if dim not in ("sample", "repeat")]
-    if extra or any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
-        return _fold_scores_by_batch(cube, found, extra)
-    data = problem(cube, found)
-    names, member = fold_members(cube)
-    parts = [_fold_block(found, part, member) for part in _blocks(data)]
-    values = np.concatenate(parts, axis=-1)  # (r, fold, m)
-    by_fold = _label_columns(np.moveaxis(values, -1, 0), cube, found, ["repeat", "fold"], names)
-    _warn_undefined(by_fold, found, " within folds")
-    return by_fold if "repeat" in cube.dims else by_fold.isel(repeat=0, drop=True)
-
-
-def _fold_scores_by_batch(cube: xr.DataArray, metric: Metric, extra: list[Hashable]) -> xr.DataArray:
-    if not extra:
+    if any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
         raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
-    parts = [fold_scores(cube.isel({extra[0]: [i]}).squeeze(extra[0]), metric) for i in range(cube.sizes[extra[0]])]
-    return xr.concat(parts, dim=cube[extra[0]])
+    table: xr.Dataset = _mapped(cube, _Step(_folded, bound_metric(metric, cube)))
+    predicted = table["predicted"].fillna(False).astype(bool)
+    some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
+    return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values))
+
+
+def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
+    data = problem(cube, metric)
+    names, member = fold_members(cube)
+    shared = "repeat" not in cube["fold"].dims
+    values, there = [], []
+    for part in _blocks(data):
+        values.append(_fold_block(metric, part, member, shared))
+        there.append(_fold_present(part, member))
+    trailing = ["repeat", "fold"]
+    table = xr.Dataset(
+        {
+            "score": _label_columns(np.concatenate(values), cube, metric, trailing, names),
+            "predicted": _label_columns(np.concatenate(there), cube, metric, trailing, names),
+        }
+    )
+    return table if "repeat" in cube.dims else table.isel(repeat=0, drop=True)
 
 
 def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fold names and (repeat, fold, n) membership in 0/1."""
-    fold = cube["fold"]
     repeats = cube.sizes.get("repeat", 1)
-    table = fold.transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     codes, names = pd.factorize(table.ravel(), sort=True)
     codes = codes.reshape(table.shape)
     if table.shape[1] == 1:
@@ -80,8 +151,10 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     member = (codes.T[:, None, :] == np.arange(len(names))[None, :, None]).astype(float)
     empty = ~member.any(axis=2)
     if empty.any():
+        repeat, fold = np.argwhere(empty)[0]
+        name = cube["repeat"].values[repeat] if "repeat" in cube.coords else repeat
         raise InputError(
-            f"`cube`: repeat {int(np.argwhere(empty)[0][0])} has no samples in fold {names[np.argwhere(empty)[0][1]]!r}; "
+            f"`cube`: repeat {show([name])} has no samples in fold {show([names[fold]])}; "
             "every repeat needs the same folds."
         )
     return np.asarray(names), member
@@ -94,38 +167,67 @@ def _blocks(data: Problem) -> list[Problem]:
 
 
 def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
+    """Return the (m,) scores of a block of columns."""
     if metric.family in ("mean", "smooth"):
-        return SumEngine(metric, data, float(data.n)).scores(np.ones((1, data.n)))[0]
-    return _average_repeats(_columns(metric, data, None), data)
+        return np.asarray(SumEngine(metric, data, float(data.n)).scores(np.ones((1, data.n)))[0])
+    return _average_repeats(_columns(metric, data), data)
 
 
-def _columns(metric: Metric, data: Problem, weights: np.ndarray | None) -> np.ndarray:
+def _columns(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m, r) values of a rank or custom metric."""
     if metric.family == "custom":
         n, m, r = data.p.shape[-3:]
-        w = np.ones((n, r)) if weights is None else np.broadcast_to(weights.reshape(n, -1), (n, r))
-        return np.array([[custom_column(metric, data, column, repeat, w[:, repeat]) for repeat in range(r)] for column in range(m)])
+        ones = np.ones(n)
+        return np.array(
+            [[custom_column(metric, data, column, repeat, ones) for repeat in range(r)] for column in range(m)]
+        )
     if metric.statistic == "concordance":
-        return _concordance.column_values(data, weights)
-    return _ranks.column_values(metric, data, weights)
+        return _concordance.column_values(data)
+    return _ranks.column_values(metric, data)
 
 
 def _average_repeats(values: np.ndarray, data: Problem) -> np.ndarray:
     """Average over repeats, leaving out those in which a configuration predicted nothing."""
     if values.shape[1] == 1 or not np.isnan(values).any():
         return np.asarray(values.mean(axis=1))
-    planes = data.p if data.p.ndim == 4 else data.p[None]
-    some = ~np.isnan(planes).any(axis=0).all(axis=0)
+    some = _present(data).any(axis=0)
     count = some.sum(axis=1)
     total = np.where(some, values, 0.0).sum(axis=1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray:
+def _present(data: Problem) -> np.ndarray:
+    """Return (n, m, r): whether there is a prediction."""
+    gaps = np.isnan(data.p)
+    return np.asarray(~(gaps.any(axis=0) if data.p.ndim == 4 else gaps))
+
+
+def _fold_block(metric: Metric, data: Problem, member: np.ndarray, shared: bool) -> np.ndarray:
+    """Return the (m, r, fold) scores of a block of columns; `shared` folds are the same in every repeat."""
     if metric.family in ("mean", "smooth"):
-        return fold_values(metric, data, member)
-    by_fold = [_columns(metric, data, member[:, fold].T) for fold in range(member.shape[1])]
-    return np.stack(by_fold).transpose(2, 0, 1)
+        return np.moveaxis(fold_values(metric, data, member), -1, 0)
+    every = [slice(None)] if shared else [slice(r, r + 1) for r in range(member.shape[0])]
+    table = [
+        [_columns(metric, _rows(data, member[number, fold] > 0, repeats)) for number, repeats in enumerate(every)]
+        for fold in range(member.shape[1])
+    ]
+    return np.stack([np.concatenate(row, axis=1) for row in table], axis=-1)
+
+
+def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
+    """Return (m, r, fold): whether a configuration predicted some sample of the fold."""
+    m, r = data.p.shape[-2:]
+    if not np.isnan(np.min(data.p)):
+        return np.ones((m, r, member.shape[1]), bool)
+    count = member @ _present(data).transpose(2, 0, 1).astype(float)
+    return np.asarray(count.transpose(2, 0, 1) > 0)
+
+
+def _rows(data: Problem, rows: np.ndarray, repeats: slice) -> Problem:
+    """Return the problem on some samples and repeats."""
+    weight = None if data.weight is None else data.weight[rows]
+    event = None if data.event is None else data.event[rows]
+    return replace(data, y=data.y[rows], p=data.p[..., rows, :, repeats], weight=weight, event=event)
 
 
 def _label_columns(
@@ -135,33 +237,26 @@ def _label_columns(
     batch = batch_dims(cube)
     shape = [cube.sizes[dim] for dim in batch] + [cube.sizes["configuration"], *values.shape[1:]]
     dims = [*batch, "configuration", *trailing]
-    coords = {name: c for name, c in cube.coords.items() if set(c.dims) <= {*batch, "configuration"} and name not in KEEP_OFF}
-    scores = xr.DataArray(values.reshape(shape), dims=dims, coords=coords, name=metric.name)
+    kept = {*batch, "configuration", *(["repeat"] if trailing and "repeat" in cube.dims else [])}
+    names = [name for name in cube.coords if name not in SETTLED and (name in kept or name not in trailing)]
+    coords: dict[Hashable, Any] = {name: cube.coords.variables[name] for name in names}
+    coords = {name: coord for name, coord in coords.items() if set(coord.dims) <= kept}
+    coords["metric"] = metric.name
     if trailing:
-        scores = scores.assign_coords(fold=("fold", folds))
-        if "repeat" in cube.coords:
-            scores = scores.assign_coords(repeat=cube["repeat"].variable)
-    return scores.assign_coords(metric=metric.name)
+        coords["fold"] = ("fold", folds)
+    return xr.DataArray(values.reshape(shape), dims=dims, coords=coords, name=metric.name)
 
 
-KEEP_OFF = ("kind", "positive", "threshold", "classes")
-
-
-def _warn_undefined(scores: xr.DataArray, metric: Metric, where: str) -> None:
-    missing = np.isnan(scores.values)
+def _warn_undefined(scores: xr.DataArray, missing: np.ndarray, metric: Metric) -> None:
+    """Warn once when the metric is undefined somewhere, naming the folds and configurations."""
     if not missing.any():
         return
-    reason = {
-        "classes": "needs every class to be present",
-        "positive": "needs positives",
-        "negative": "needs negatives",
-        "spread": "needs labels that vary",
-        "pairs": "needs comparable pairs",
-    }.get(metric.requires, "is undefined for these predictions")
-    folds = ""
-    if "fold" in scores.dims:
-        bad = missing.any(axis=tuple(i for i, dim in enumerate(scores.dims) if dim != "fold"))
-        from ._check import show
-
-        folds = f" (folds {show(scores['fold'].values[bad])})"
-    warn(f"{metric.name} is NaN for {int(missing.sum())} of {missing.size} values{where}{folds}: it {reason}.")
+    where = []
+    for dim in ("fold", "configuration"):
+        if dim in scores.dims:
+            bad = missing.any(axis=tuple(i for i, other in enumerate(scores.dims) if other != dim))
+            if dim == "fold" or not bad.all():
+                where.append(f"{dim} {show(scores[dim].values[bad])}")
+    place = f" ({'; '.join(where)})" if where else ""
+    reason = REASONS.get(metric.requires, "is undefined for these predictions")
+    warn(f"{metric.name} is NaN for {int(missing.sum())} of {missing.size} scores{place}: it {reason}.")

@@ -54,7 +54,7 @@ class LabelCheck:
 
     def pair(self, counts: np.ndarray) -> np.ndarray:
         """Return which draws can both choose (the counts) and judge (the samples left out)."""
-        return self.chosen(counts) & self.chosen(counts == 0)
+        return np.asarray(self.chosen(counts) & self.chosen(counts == 0))
 
     def possible(self, strata: np.ndarray | None) -> bool:
         """Return whether any draw could be usable, so that drawing again is not endless."""

@@ -51,7 +51,7 @@ def select_best(
     >>> int(cs.select_best([0.7, 0.9, 0.9], direction="maximize"))
     1
     """
-    return np.argmax(_performance(scores, direction), axis=-1)
+    return np.asarray(np.argmax(_performance(scores, direction), axis=-1))
 
 
 def select_one_se(
@@ -119,11 +119,11 @@ def _simplest(performance: np.ndarray, floor: np.ndarray, complexity: np.ndarray
     """Return the smallest complexity (then the best score, then the first) among those not below `floor`."""
     good = (performance >= floor) & (performance > -np.inf)
     if complexity is None:
-        return np.argmax(good, axis=-1)
+        return np.asarray(np.argmax(good, axis=-1))
     size = np.broadcast_to(np.asarray(complexity, float), performance.shape)
     size = np.where(good, np.where(np.isnan(size), np.inf, size), np.inf)
     least = good & (size == size.min(axis=-1, keepdims=True))
-    return np.argmax(np.where(least, performance, -np.inf), axis=-1)
+    return np.asarray(np.argmax(np.where(least, performance, -np.inf), axis=-1))
 
 
 def needs_std_error(select: Callable[..., np.ndarray]) -> bool:

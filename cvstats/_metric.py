@@ -1,0 +1,229 @@
+"""What a metric is: a function that carries its direction, its range and the family that decides how it is computed."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from ._check import InputError, check_option, nearest
+
+Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
+LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
+Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+Direction = Literal["maximize", "minimize"]
+
+REGISTRY: dict[str, Metric] = {}
+DIRECTIONS: dict[str, Direction] = {
+    "maximize": "maximize",
+    "minimize": "minimize",
+    "higher": "maximize",
+    "lower": "minimize",
+    "max": "maximize",
+    "min": "minimize",
+}
+USES = ("any", "label", "score", "probability", "value", "margin", "survival")
+REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
+
+
+def no_ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Stand in for what rank and custom metrics do not have."""
+    raise TypeError("a rank metric has no per-sample ingredients")
+
+
+def _nothing(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return []
+
+
+def _mean(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(sums[0] / labels[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric:
+    """A metric: call it on a cube to get one number per configuration.
+
+    Attributes
+    ----------
+    name, direction, range
+        What it is called, ``"maximize"`` or ``"minimize"``, and its smallest and largest possible value.
+    family
+        ``"mean"`` of per-sample values, ``"smooth"`` function of such means, ``"rank"`` statistic, or ``"custom"``.
+    uses
+        What it needs: ``"label"``, ``"score"``, ``"probability"``, ``"value"``, ``"margin"`` (score minus
+        threshold), ``"survival"`` or ``"any"``.
+    binary_only
+        Whether it is defined for two classes only.
+    linear
+        Whether it is linear in a sample's value, so that repeats of a sample may be averaged first.
+    monotone
+        Sign of its dependence on its first sum (in performance direction), 0 if it needs more than one.
+    requires
+        What the labels of a draw must hold for it to be defined: ``"classes"``, ``"positive"``, ``"negative"``,
+        ``"spread"``, ``"pairs"`` or ``""``.
+    statistic, multiclass
+        Of rank metrics: which statistic, and how several classes are put together.
+    ingredients, label_parts, formula
+        The per-sample values, the label-only values, and the formula of their sums.
+    function
+        The user's own function.
+    bind
+        Fills in what the metric must know of a cube, such as the order of its classes.
+    """
+
+    name: str
+    direction: Direction
+    range: tuple[float, float]
+    family: Literal["mean", "smooth", "rank", "custom"]
+    uses: str
+    binary_only: bool = False
+    linear: bool = True
+    monotone: int = 0
+    requires: str = ""
+    statistic: str = ""
+    multiclass: str = ""
+    ingredients: Ingredients = field(default=no_ingredients)
+    label_parts: LabelParts = field(default=_nothing)
+    formula: Formula = field(default=_mean)
+    function: Callable[..., float] | None = None
+    bind: Callable[[Metric, xr.DataArray], Metric] | None = None
+
+    @property
+    def sign(self) -> int:
+        """+1 when higher is better, -1 when lower is."""
+        return 1 if self.direction == "maximize" else -1
+
+    def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
+        """Return the metric of each configuration; see `score`."""
+        from .metrics import score
+
+        return score(cube, self, average=average)
+
+    def __repr__(self) -> str:
+        low, high = self.range
+        return f"<metric {self.name}: {self.direction}, range [{low:g}, {high:g}], {self.family}>"
+
+    def __reduce__(self) -> Any:
+        # by name where a worker can import it; a script's own metric travels by value
+        module, name = self.__dict__.get("__module__"), self.__dict__.get("__qualname__", "")
+        if module != "__main__" and getattr(sys.modules.get(str(module)), name, None) is self:
+            return name
+        return _rebuild, ({key: value for key, value in self.__dict__.items() if key != "__wrapped__"},)
+
+
+def _rebuild(state: dict[str, Any]) -> Metric:
+    metric = object.__new__(Metric)
+    metric.__dict__.update(state)
+    return metric
+
+
+def define(**traits: Any) -> Callable[[Ingredients], Metric]:
+    """Turn a function of (label, prediction, number of classes) into a registered metric with its docstring."""
+
+    def make(function: Ingredients) -> Metric:
+        metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
+        REGISTRY[metric.name] = metric
+        return metric
+
+    return make
+
+
+def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
+    """Give a metric its function's name and docstring, so that help() and doctest find them."""
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        metric.__dict__[name] = getattr(function, name, None)
+    metric.__dict__["__wrapped__"] = function
+    return metric
+
+
+def as_metric(
+    function: Callable[..., float] | None = None,
+    *,
+    direction: str,
+    range: tuple[float, float] = (-np.inf, np.inf),
+    name: str | None = None,
+    uses: str = "any",
+    requires: str = "",
+) -> Any:
+    """Turn ``function(label, prediction, weight) -> float`` into a metric that every protocol accepts.
+
+    The function gets plain arrays for one configuration and repeat: labels (binary: 1 = positive class, else class
+    codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
+    without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
+    it is much slower than the built-in metrics. Can be used as a decorator.
+
+    Parameters
+    ----------
+    function
+        The function; omitted when used as a decorator with arguments.
+    direction
+        ``"maximize"`` or ``"minimize"``.
+    range
+        Smallest and largest possible value.
+    name
+        Its name in results; the function's own by default.
+    uses
+        Kind of predictions it needs (see `Metric`); ``"any"`` by default.
+    requires
+        ``"classes"`` when it is undefined unless every class is present.
+
+    Examples
+    --------
+    >>> import numpy as np, cvstats as cs
+    >>> @cs.as_metric(direction="minimize", range=(0, np.inf))
+    ... def worst(label, prediction, weight):
+    ...     return np.max(np.abs(label - prediction))
+    >>> worst
+    <metric worst: minimize, range [0, inf], custom>
+    >>> cube = cs.as_cube([[1.0, 2.5], [2.0, 2.0]], [1.5, 2.25])
+    >>> worst(cube).values
+    array([0.5, 1. ])
+    """
+    check_option(direction, tuple(DIRECTIONS), "direction")
+    check_option(uses, USES, "uses")
+    check_option(requires, REQUIRES, "requires")
+    low, high = (float(value) for value in range)
+    if not low < high:
+        raise InputError(f"`range` must be (low, high) with low < high; got {range!r}.")
+
+    def make(function: Callable[..., float]) -> Metric:
+        if not callable(function):
+            raise InputError(f"`function` must be callable as f(label, prediction, weight); got {function!r}.")
+        metric = Metric(
+            name or str(getattr(function, "__name__", "metric")),
+            DIRECTIONS[direction],
+            (low, high),
+            "custom",
+            uses,
+            linear=False,
+            requires=requires,
+            function=function,
+        )
+        return _document(metric, function)
+
+    return make if function is None else make(function)
+
+
+def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
+    """Return the metric of a name, or the metric itself."""
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in REGISTRY:
+            known = ", ".join(REGISTRY)
+            raise InputError(f"`metric`={metric!r} does not exist{nearest(metric.lower(), REGISTRY)}; known: {known}.")
+        return REGISTRY[metric]
+    raise InputError(
+        f"`metric` must be a name or a metric; got {metric!r}. Wrap your own function with as_metric(f, direction=...)."
+    )
+
+
+def bound_metric(metric: str | Metric | Callable[..., Any], cube: xr.DataArray) -> Metric:
+    """Return the metric with what it must know of the cube's classes (such as the order of a prior) filled in."""
+    found = get_metric(metric)
+    return found.bind(found, cube) if found.bind is not None else found
