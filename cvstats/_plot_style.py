@@ -60,6 +60,22 @@ def literal(texts: Iterable[Text]) -> None:
         text.set_parse_math(False)
 
 
+def width_of(ax: Axes) -> float:
+    """Return the width of the space that axes have, in inches."""
+    return float(ax.get_figure(root=True).get_figwidth() * ax.get_position(original=True).width)  # type: ignore[union-attr]
+
+
+def legend_above(ax: Axes, most: int) -> None:
+    """Put the legend above the axes, in as many columns as fit."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(labels) > 1:
+        room = width_of(ax) > 4
+        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(most, len(labels))}
+        if not room:  # row names push the axes to the right
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 2, "columnspacing": 1.0}
+        ax.legend(handles, labels, frameon=False, fontsize=8.5 if room else 8, **place)
+
+
 def row_labels(ax: Axes, names: list[str]) -> None:
     """Name the rows of a chart, the first one on top."""
     ax.set_yticks(range(len(names)))

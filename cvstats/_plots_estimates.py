@@ -8,8 +8,22 @@ import numpy as np
 import xarray as xr
 
 from ._check import InputError, check_count, plain, show
-from ._plot_style import CLAIM, HONEST, INK, MUTED, RULE, axes, calm, literal, need, one_table, row_labels
-from ._words import better, method_words, metric_words, number, percent, places_of, short, spread_of
+from ._plot_style import (
+    CLAIM,
+    HONEST,
+    INK,
+    MUTED,
+    RULE,
+    axes,
+    calm,
+    legend_above,
+    literal,
+    need,
+    one_table,
+    row_labels,
+    width_of,
+)
+from ._words import LONGEST, better, method_words, metric_words, number, percent, places_of, short, spread_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,20 +78,25 @@ def plot_intervals(
         ax.plot(ends, at, "|", color=HONEST, ms=9, mew=1.6, zorder=3)
     ax.plot(naive, at, "D", mfc="white", mec=CLAIM, mew=1.4, ms=7, zorder=4, ls="", label="what plain CV claims")
     ax.plot(estimate, at, "o", color=INK, ms=6, zorder=5, ls="", label="estimate")
-    row_labels(ax, [short(method_words(plain(name)), 30) for name in results["method"].values])
+    names = [short(method_words(plain(name)), 30) for name in results["method"].values]
+    texts = _number_texts(results) if numbers else []
+    if texts and width_of(ax) <= 4:  # no room at the right: below the name
+        names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
+    row_labels(ax, names)
     ax.set_xlabel(_metric_label(results))
     calm(ax, grid="x")
     if not np.isfinite(low).any():
         _drop_label(ax, "interval")
     if not np.isfinite(naive).any():
         _drop_label(ax, "what plain CV claims")
-    if numbers:
-        _numbers_beside(ax, results)
-    handles, labels = ax.get_legend_handles_labels()
-    if len(labels) > 1:
-        ax.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=8.5)
+    if texts and width_of(ax) > 4:
+        right = ax.secondary_yaxis("right")
+        right.set_yticks(range(len(texts)), texts)
+        right.tick_params(length=0, labelsize=9)
+        right.spines["right"].set_visible(False)
+    legend_above(ax, 4)
     if title:
-        literal([ax.set_title(title, loc="left", pad=24 if len(labels) > 1 else 6)])
+        literal([ax.set_title(title, loc="left", pad=24 if ax.get_legend() else 6)])
     return ax
 
 
@@ -93,7 +112,7 @@ def _drop_label(ax: Axes, label: str) -> None:
             artist.set_label("_nolegend_")
 
 
-def _numbers_beside(ax: Axes, results: xr.Dataset) -> None:
+def _number_texts(results: xr.Dataset) -> list[str]:
     rows = [results.isel(method=row) for row in range(results.sizes["method"])]
     spreads = np.array([spread_of(one) for one in rows])
     usual = float(np.nanmedian(spreads)) if np.isfinite(spreads).any() else np.nan
@@ -103,12 +122,9 @@ def _numbers_beside(ax: Axes, results: xr.Dataset) -> None:
         places = places_of(spread if np.isfinite(spread) else usual, value)
         text = number(value, places)
         if "conf_low" in one and np.isfinite(float(one["conf_low"])):
-            text += f"  ({number(one['conf_low'], places)} to {number(one['conf_high'], places)})"
+            text += f" ({number(one['conf_low'], places)} to {number(one['conf_high'], places)})"
         texts.append(text)
-    right = ax.secondary_yaxis("right")
-    right.set_yticks(range(len(texts)), texts)
-    right.tick_params(length=0, labelsize=9)
-    right.spines["right"].set_visible(False)
+    return texts
 
 
 def _metric_label(result: xr.Dataset) -> str:
@@ -130,7 +146,9 @@ def _direction(name: str) -> str:
         return ""
 
 
-def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None, title: str = "") -> Axes:
+def plot_win_rates(
+    result: xr.Dataset, *, top: int = 12, ax: Axes | None = None, title: str = "", longest: int = LONGEST
+) -> Axes:
     """Draw how often each configuration wins over the bootstrap draws, the most frequent winner first.
 
     Parameters
@@ -141,6 +159,8 @@ def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None,
         How many configurations to show; the others share one bar at the bottom.
     ax : matplotlib Axes, optional
     title : str
+    longest : int
+        Characters of a name that are shown; the middle of longer ones is left out.
 
     Returns
     -------
@@ -158,6 +178,7 @@ def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None,
     need(result, {"win_rate"}, "result", "bbc() or winner()")
     one_table(result, "win_rate", {"configuration"}, "result")
     check_count(top, "top")
+    check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
     labels = [plain(name) for name in result["configuration"].values]
     chosen = plain(result["selected"].values[()]) if "selected" in result and result["selected"].ndim == 0 else None
@@ -166,7 +187,7 @@ def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None,
     if chosen in labels and labels.index(chosen) not in shown:
         shown.append(labels.index(chosen))
     rest = [at for at in order if at not in shown]
-    names = [short(labels[at]) for at in shown]
+    names = [short(labels[at], longest) for at in shown]
     rates = [float(rate[at]) for at in shown]
     if rest:
         names.append(f"{len(rest)} others together")
@@ -175,7 +196,9 @@ def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None,
     styles: list[dict[str, Any]] = [
         {"facecolor": HONEST, "edgecolor": HONEST}
         if at is not None and labels[at] == chosen
-        else {"facecolor": "white", "edgecolor": MUTED, "hatch": "////" if at is not None else "...."}
+        else {"facecolor": "white", "edgecolor": MUTED, "hatch": "////"}
+        if at is not None
+        else {"facecolor": "white", "edgecolor": MUTED, "ls": (0, (3, 2))}
         for at in [*shown, *([None] if rest else [])]
     ]
     for row, (value, style) in enumerate(zip(rates, styles, strict=True)):
@@ -188,8 +211,8 @@ def plot_win_rates(result: xr.Dataset, *, top: int = 12, ax: Axes | None = None,
     largest = max(rates, default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest))
-    draws = f" of {int(result['n_draws'])} bootstrap draws" if "n_draws" in result else ""
-    ax.set_xlabel(f"wins, percent{draws}")
+    draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
+    ax.set_xlabel(f"wins (% of {draws})" if width_of(ax) > 4 else "wins (% of draws)")
     calm(ax, grid="x")
     if title:
         literal([ax.set_title(title, loc="left")])
@@ -230,7 +253,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
     ax.fill_between(x, naive, honest, color=RULE, alpha=0.55, lw=0, label="optimism")
-    dashed = {"ls": (0, (5, 2)), "marker": "D", "mfc": "white", "ms": 4.5}
+    dashed: dict[str, Any] = {"ls": (0, (5, 2)), "marker": "D", "mfc": "white", "ms": 4.5}
     ax.plot(x, naive, color=CLAIM, lw=1.6, label="what plain CV claims", **dashed)
     ax.plot(x, honest, color=INK, lw=1.8, marker="o", ms=4, label="corrected")
     if len(x) > 1:
@@ -251,7 +274,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
             fontsize=9,
             annotation_clip=False,
         )
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8.5)
+    legend_above(ax, 3)
     if title:
         literal([ax.set_title(title, loc="left", pad=24)])
     return ax

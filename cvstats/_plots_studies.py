@@ -128,7 +128,7 @@ def _promise(ax: Axes, promised: float, *, vertical: bool) -> None:
 
 
 def _line(ax: Axes, spot: np.ndarray, share: Any, error: Any, at: int, label: str) -> None:
-    style = {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
+    style: dict[str, Any] = {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
     bars = 200 * np.nan_to_num(np.asarray(error, float))
     ax.errorbar(spot, 100 * np.asarray(share, float), bars, ms=5, lw=1.3, capsize=2, label=label, **style)
 
@@ -250,7 +250,7 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     fold = np.arange(1, folds + 1)
     alive = np.array([int((~(after < number)).sum()) for number in fold])  # dropped after fold f: trained up to f
     edges = np.arange(0.5, folds + 1)
-    saved = {"fc": "white", "ec": MUTED, "hatch": "////", "lw": 0.6}
+    saved: dict[str, Any] = {"fc": "white", "ec": MUTED, "hatch": "////", "lw": 0.6}
     ax.stairs(np.full(folds, total), edges, baseline=alive, fill=True, label="saved", **saved)
     ax.stairs(alive, edges, fill=True, fc=HONEST, ec=HONEST, alpha=0.9, label="trained")
     ax.set_xlim(0.5, folds + 0.5)

@@ -14,11 +14,9 @@ from ._lazy import parts_of, predicted
 from ._results import call_text, result
 from ._ties import label_keys, tie_keys
 from .cube import check_cube, is_lazy
-from .judge import blocks, draw_source, restricted
+from .judge import blocks, restricted
 from .metrics import Metric, bound_metric
-from .resample import Rng, entropy, group_codes
-
-BOTH_CLASSES = ("classes", "positive", "negative")
+from .resample import Rng, entropy
 
 
 def optimism_curve(
@@ -48,7 +46,7 @@ def optimism_curve(
     times
         Bootstrap draws.
     rng
-        Seed or generator.
+        Seed or generator. With `winner`'s seed and number of draws, the curve ends at its ``bbc_plain``.
 
     Returns
     -------
@@ -85,7 +83,7 @@ def optimism_curve(
     share = _shares(total, wanted)
     names = cube["configuration"].values[eligible]
     naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
-    honest = _corrected(tables[0], tables[1], found.sign, label_keys(names), seed) @ share.T
+    honest = _corrected(tables[0], tables[1], label_keys(names), seed) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
     values = {"naive": naive, "estimate": estimate, "optimism": found.sign * (naive - estimate)}
@@ -123,12 +121,10 @@ def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
 def _score_tables(
     cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, times: int, seed: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return in-bag and out-of-bag scores (draw, configuration), and the scores on all samples."""
-    group = group_codes(cube, None)
-    strata = None
-    if metric.requires in BOTH_CLASSES and group is None:
-        strata = np.unique(cube["label"].values.astype(str), return_inverse=True)[1]
-    draws = draw_source(cube, metric, times, seed, group=group, strata=strata)
+    """Return criterion in the bag and scores out of it (draw, configuration), and the scores on all samples."""
+    from .protocols.bootstrap_corrected import make_draws
+
+    draws = make_draws(cube, metric, times, seed, "auto")
     inside, outside, plain = [], [], []
     for part in parts_of(cube, eligible):
         data = restricted(part.compute() if is_lazy(part) else part, metric, rows)
@@ -136,7 +132,7 @@ def _score_tables(
         tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         with np.errstate(invalid="ignore", over="ignore"):
             for _, _, weights, _ in blocks(draws, None, metric, data):
-                tables[0].append(machine.scores(weights))
+                tables[0].append(machine.criterion(weights)[0])
                 tables[1].append(machine.scores((weights == 0).astype(np.int32)))
             plain.append(machine.scores(np.ones((1, data.n), np.int32))[0])
         inside.append(np.concatenate(tables[0]))
@@ -144,9 +140,9 @@ def _score_tables(
     return [np.concatenate(inside, axis=1), np.concatenate(outside, axis=1)], np.concatenate(plain)
 
 
-def _corrected(inside: np.ndarray, outside: np.ndarray, sign: int, hashes: np.ndarray, seed: int) -> np.ndarray:
-    """Return out-of-bag scores (draw, rank) in the order of the in-bag scores, ties in random order."""
+def _corrected(inside: np.ndarray, outside: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
+    """Return out-of-bag scores (draw, rank), best in the bag first and ties in the order that `winner` uses."""
     keys = tie_keys(hashes[None, :], np.arange(len(inside))[:, None], seed)
-    performance = np.where(np.isnan(inside), -np.inf, sign * inside)
+    performance = np.where(np.isnan(inside), -np.inf, inside)
     order = np.lexsort((keys, -performance), axis=-1)
     return np.asarray(np.take_along_axis(outside, order, axis=1))

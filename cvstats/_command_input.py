@@ -1,0 +1,103 @@
+"""What the arguments of the command line name: files, labels, inner predictions."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError
+from ._progress import stage
+from ._words import printable
+
+COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
+
+
+def read(options: argparse.Namespace) -> xr.DataArray:
+    """Return the cube that the arguments name."""
+    from .read import example_cube, read_predictions
+
+    if options.example or not options.files:
+        if options.files:
+            raise InputError("give files or --example, not both.")
+        return _with_threshold(example_cube(options.example or "breast_cancer"), options)
+    names = [Path(name) for name in options.files]
+    stage(f"Reading {printable(names[0].name)}")
+    for name in names:
+        if not name.exists():
+            raise InputError(f"no such file: {str(name)!r}.")
+    arguments: dict[str, Any] = {
+        "format": options.format,
+        "columns": _columns(options.columns),
+        "labels": _labels(options.labels),
+        "kind": options.kind,
+        "encoding": options.encoding,
+    }
+    source = names[0] if len(names) == 1 else names
+    if options.positive is None:
+        return _with_threshold(read_predictions(source, **arguments), options)
+    try:
+        cube = read_predictions(source, positive=_natural(options.positive), **arguments)
+    except InputError:
+        if _natural(options.positive) == options.positive:
+            raise
+        cube = read_predictions(source, positive=options.positive, **arguments)
+    return _with_threshold(cube, options)
+
+
+def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
+    if options.threshold is None:
+        return cube
+    if str(cube.coords["kind"].item()) not in ("score", "probability"):
+        raise InputError("--threshold is for scores and probabilities.")
+    return cube.assign_coords(threshold=float(options.threshold))
+
+
+def _natural(text: str) -> Any:
+    """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
+    if text in ("True", "False", "TRUE", "FALSE"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _columns(pairs: list[str]) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for pair in (part for item in pairs for part in item.split(",")):
+        ours, equals, theirs = pair.partition("=")
+        if not equals or not theirs or ours not in COLUMNS:
+            raise InputError(f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; got {pair!r}.")
+        found[ours] = theirs
+    return found or None
+
+
+def _labels(name: str | None) -> Any:
+    if name is None:
+        return None
+    try:
+        table = pd.read_csv(name)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise InputError(f"--labels: {name!r} is not a CSV table: {error}.") from None
+    if table.shape[1] == 1:
+        return table.iloc[:, 0].to_numpy()
+    if table.shape[1] == 2:
+        return table.set_index(table.columns[0]).iloc[:, 0]
+    raise InputError(f"--labels: {name!r} must have one column (labels) or two (ids, labels); found {table.shape[1]}.")
+
+
+def inner_of(name: str | None) -> xr.DataArray | None:
+    """Return the cube of inner predictions, if one is named."""
+    if name is None:
+        return None
+    from .read import read_cube
+
+    if not Path(name).exists():
+        raise InputError(f"no such file: {name!r}.")
+    return read_cube(name)

@@ -1,0 +1,25 @@
+"""What is in a cube, in words and as a record, without estimating anything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import xarray as xr
+
+from ._analysis import check_one, design_of
+from ._remarks import looking_remarks
+from ._report_parts import Remark, read_facts
+from .formats import _report
+
+
+def described(cube: xr.DataArray) -> tuple[list[tuple[str, str]], list[Remark], dict[str, Any]]:
+    """Return facts and remarks in words, and both as one record for JSON."""
+    check_one(cube)
+    design, source = design_of(cube), _report.read(cube)
+    facts = read_facts(cube, design, source)
+    if design.tuning:
+        facts.append(("Tuning values", ", ".join(f"{k} {a:g} to {b:g}" for k, (a, b, _) in design.tuning.items())))
+    remarks = looking_remarks(cube, design, source)
+    record = {**(source or {}), **asdict(design), "remarks": [remark.text for remark in remarks]}
+    return facts, remarks, record
