@@ -119,8 +119,11 @@ def _infer(data: xr.Variable, label: xr.Variable, found: list[Any]) -> str:
 
 
 def _all_among(finite: np.ndarray, found: list[Any]) -> bool:
+    """Return whether every value is a label; labels of a single class stand for their pair, 0/1 or -1/1."""
+    pairs = [[0, 1], [-1, 1]] if len(found) == 1 else []
+    sets = [found, *(pair for pair in pairs if found[0] in pair)]
     first = finite.ravel()[:64]  # most scores fail here, without a pass over all values
-    return bool(np.isin(first, found).all() and np.isin(finite, found).all())
+    return any(bool(np.isin(first, names).all() and np.isin(finite, names).all()) for names in sets)
 
 
 def is_plain_pair(names: list[Any]) -> bool:
