@@ -16,7 +16,7 @@ from .cube import as_cube, check_cube
 STORES = (".nc", ".nc4", ".h5", ".zarr")
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
 EXAMPLES = {
-    "breast_cancer": "malignant or benign from 12 features without size; 120 patients, 133 configurations, 5 x 10 folds",
+    "breast_cancer": "malignant or benign without nuclear size; 120 patients, 133 configurations, 5 x 10 folds",
     "breast_cancer_inner": "its inner predictions, for nested cross-validation",
     "breast_cancer_training": "its training predictions (first repeat), for choosing as one should not",
     "breast_cancer_separate": "60 cases and 60 controls, (5, 5)-fold separate sampling, 3 repeats",
@@ -107,7 +107,9 @@ def read_predictions(
             return _orange(arrays, name, hints)
         cube, notes = cube_of_arrays(arrays, name, hints)
         title = "arrays in sample order (scikit-learn's cross_val_predict)"
-        return _report.attach(cube, layout="sklearn", title=title, recognised="by its array names", source=name, notes=notes)
+        return _report.attach(
+            cube, layout="sklearn", title=title, recognised="by its array names", source=name, notes=notes
+        )
     options = {"format": format, "columns": columns, "hints": hints, "encoding": encoding, "max_bytes": max_bytes}
     return _tables(_sources(path, options), hints)
 
@@ -138,7 +140,10 @@ def _sources(path: Any, options: dict[str, Any]) -> list[Any]:
         out = [open_source(value, None, **options) for value in path]
         names = [source.hints.name for source in out]
         if len(set(names)) < len(names) and len(out) > 1:
-            raise InputError(f"several files are called {show(sorted(set(n for n in names if names.count(n) > 1)))}; give a mapping of names to files.")
+            raise InputError(
+                f"several files are called {show(sorted({n for n in names if names.count(n) > 1}))}; "
+                "give a mapping of names to files."
+            )
     else:
         out = [open_source(path, None, **options)]
     if not out:
@@ -155,7 +160,9 @@ def _tables(sources: list[Any], hints: Any) -> xr.DataArray:
             ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
             assembler = Assembler(lambda: iter(ready), hints, len(sources) > 1)
         else:
-            assembler = Assembler(lambda: (part for source in sources for part in source.parts()), hints, len(sources) > 1)
+            assembler = Assembler(
+                lambda: (part for source in sources for part in source.parts()), hints, len(sources) > 1
+            )
         cube, facts = assembler.build()
     except InputError as error:
         text = str(error)
@@ -169,7 +176,8 @@ def _tables(sources: list[Any], hints: Any) -> xr.DataArray:
         layout=", ".join(layouts),
         title=sources[0].layout.title,
         recognised=sources[0].recognised,
-        source=", ".join(source.table.name for source in sources[:3]) + (f" and {len(sources) - 3} more" if len(sources) > 3 else ""),
+        source=", ".join(source.table.name for source in sources[:3])
+        + (f" and {len(sources) - 3} more" if len(sources) > 3 else ""),
         **facts,
     )
 
@@ -181,7 +189,9 @@ def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
 
     part = Part(parse_orange(arrays, name, hints), name, 1, text=False, aligned=False)
     cube, facts = Assembler(lambda: iter([part]), hints, False).build()
-    return _report.attach(cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts)
+    return _report.attach(
+        cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts
+    )
 
 
 def load_report(cube: xr.DataArray) -> dict[str, Any]:
@@ -282,7 +292,10 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
 
         write_long(check_cube(cube), path)
     else:
-        raise InputError(f"cannot tell the format of {path.name!r} from its extension; use one of {', '.join((*STORES[:1], '.zarr', *TABLES))}.")
+        raise InputError(
+            f"cannot tell the format of {path.name!r} from its extension; "
+            f"use one of {', '.join((*STORES[:1], '.zarr', *TABLES))}."
+        )
 
 
 def example_cube(name: str = "breast_cancer") -> xr.DataArray:
@@ -319,7 +332,9 @@ def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     extra = {"breast_cancer_inner": ["outer_fold", "repeat"], "breast_cancer_training": ["outer_fold"],
              "breast_cancer_separate": ["partner", "repeat"], "iris": ["repeat", "label_class"]}  # fmt: skip
     dims = ["sample", "configuration", *extra.get(name, ["repeat"])]
-    coords: dict[str, Any] = {key: (key, data.pop(key)) for key in ("sample", "configuration", "label_class") if key in data}
+    coords: dict[str, Any] = {
+        key: (key, data.pop(key)) for key in ("sample", "configuration", "label_class") if key in data
+    }
     coords |= {dim: (dim, np.arange(values.shape[place])) for place, dim in enumerate(dims) if dim not in coords}
     for key in [key for key in data if key not in ("label", "fold")]:
         coords[key.removeprefix("tuning_")] = ("configuration", data[key])

@@ -1,4 +1,4 @@
-"""Train the bundled examples with scikit-learn: run ``python cvstats/data/make_example.py`` (about ten minutes, one core).
+"""Train the bundled examples with scikit-learn: ``python cvstats/data/make_example.py`` (ten minutes, one core).
 
 Nothing imports this file. It is kept beside the data so that anyone can see how every number was made.
 
@@ -114,7 +114,9 @@ def regressors() -> Grid:
     """Return the regression grid."""
     grid: Grid = [("ridge", {"alpha": a}, scaled(Ridge(a))) for a in np.logspace(3, -1, 12).round(3)]
     grid += [("lasso", {"alpha": a}, scaled(Lasso(a, max_iter=20000))) for a in np.logspace(1.4, -0.5, 12).round(3)]
-    grid += [("nearest neighbours", {"n_neighbors": k}, scaled(KNeighborsRegressor(k))) for k in (31, 21, 15, 11, 7, 5, 3)]
+    grid += [
+        ("nearest neighbours", {"n_neighbors": k}, scaled(KNeighborsRegressor(k))) for k in (31, 21, 15, 11, 7, 5, 3)
+    ]
     for leaf in (10, 5, 2):
         for width in (1, 3, 6):
             model = RandomForestRegressor(40, max_features=width, min_samples_leaf=leaf, random_state=0)
@@ -123,7 +125,7 @@ def regressors() -> Grid:
 
 
 def describe(grid: Grid) -> dict[str, Any]:
-    """Return what is saved about each configuration: its name, family, tuning values and place in the complexity order."""
+    """Return what is saved about each configuration: its name, family, tuning values and complexity."""
     names = [f"{family} " + " ".join(f"{k}={v:g}" for k, v in values.items()) for family, values, _ in grid]
     saved: dict[str, Any] = {"configuration": np.array(names), "family": np.array([row[0] for row in grid])}
     saved["complexity"] = np.arange(1, len(grid) + 1)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._check import InputError, check_option, show
+from cvstats._check import InputError, check_option, show
+
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
 from ._layout import Hints, Layout
 from .refuse import refuse_scores
@@ -39,7 +40,9 @@ BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'p
 
 def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout, str]:
     """Return the layout of a table and how it was recognised; raise when none or several fit."""
-    shown = ", ".join(repr(name) for name in columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")
+    shown = ", ".join(repr(name) for name in columns[:12]) + (
+        f" and {len(columns) - 12} more" if len(columns) > 12 else ""
+    )
     if format != "auto":
         check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
         if format not in LAYOUTS:
@@ -56,7 +59,8 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
     if found:
         return found[0], "by its column names"
     refuse_scores(columns)
-    raise InputError(f"the layout is not recognised: columns {shown}.{_closest(columns)} Otherwise {BY_HAND}.")
+    oof = " If the columns are classes (AutoGluon), give the truth with labels=." if columns[0] == "" else ""
+    raise InputError(f"the layout is not recognised: columns {shown}.{_closest(columns)}{oof} Otherwise {BY_HAND}.")
 
 
 def _closest(columns: Sequence[str]) -> str:

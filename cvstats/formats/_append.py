@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._check import InputError, plain, show
+from cvstats._check import InputError, plain, show
+
 from ._optional import needed
 from ._stores import decode, is_zarr, write_zarr
 
@@ -34,7 +35,11 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             union = _union(stored, cube)
             coords = _coordinates(stored, cube, union)
             values = _cells(stored, cube)
-        group = zarr.open_group(str(path), mode="r+", use_consolidated=False) if _v3(zarr) else zarr.open_group(str(path), mode="r+")
+        group = (
+            zarr.open_group(str(path), mode="r+", use_consolidated=False)
+            if _v3(zarr)
+            else zarr.open_group(str(path), mode="r+")
+        )
         shape = tuple(len(union[str(dim)]) for dim in stored.dims)
         places = tuple(union[str(dim)].get_indexer(cube.indexes[dim]) for dim in stored.dims)
         target = group[str(stored.name)]
@@ -79,13 +84,14 @@ def _union(stored: xr.DataArray, cube: xr.DataArray) -> dict[str, pd.Index]:
         out[str(dim)] = old.append(new[~new.isin(old)])
     if "label_class" in stored.dims and len(out["label_class"]) != stored.sizes["label_class"]:
         raise InputError(
-            f"the store's classes are {show(stored.indexes['label_class'])} but `cube` has {show(cube.indexes['label_class'])}."
+            f"the store's classes are {show(stored.indexes['label_class'])} "
+            f"but `cube` has {show(cube.indexes['label_class'])}."
         )
     return out
 
 
 def _coordinates(stored: xr.DataArray, cube: xr.DataArray, union: dict[str, pd.Index]) -> dict[str, np.ndarray]:
-    """Return every coordinate over the enlarged axes; values that are already stored must agree."""
+    """Return the coordinates that grow or are filled in; values that are already stored must agree."""
     ours, theirs = {str(c) for c in stored.coords}, {str(c) for c in cube.coords}
     if ours != theirs:
         raise InputError(
@@ -96,18 +102,27 @@ def _coordinates(stored: xr.DataArray, cube: xr.DataArray, union: dict[str, pd.I
     for name in ours:
         old, new = stored.coords[name], cube.coords[name]
         if set(old.dims) != set(new.dims):
-            raise InputError(f"coordinate {name!r} has dims {show(old.dims)} in the store but {show(new.dims)} in `cube`.")
+            raise InputError(
+                f"coordinate {name!r} has dims {show(old.dims)} in the store but {show(new.dims)} in `cube`."
+            )
         new = new.transpose(*old.dims)
         if name in union:
-            out[name] = _plain(union[name].to_numpy())
+            if len(union[name]) > old.size:
+                out[name] = _plain(union[name].to_numpy())
             continue
         if not old.dims:
             if not _equal(old.values, new.values).all():
-                raise InputError(f"{name!r} is {plain(old.values[()])!r} in the store but {plain(new.values[()])!r} in `cube`.")
+                raise InputError(
+                    f"{name!r} is {plain(old.values[()])!r} in the store but {plain(new.values[()])!r} in `cube`."
+                )
             continue
         shape = tuple(len(union[str(dim)]) for dim in old.dims)
         full = np.empty(shape, object if old.dtype.kind in "OU" else np.promote_types(old.dtype, new.dtype))
-        full[...] = "" if full.dtype == object else (np.nan if full.dtype.kind == "f" else (-1 if full.dtype.kind == "i" else 0))
+        full[...] = (
+            ""
+            if full.dtype == object
+            else (np.nan if full.dtype.kind == "f" else (-1 if full.dtype.kind == "i" else 0))
+        )
         full[tuple(slice(size) for size in old.shape)] = old.values
         there = np.zeros(shape, bool)
         there[tuple(slice(size) for size in old.shape)] = ~_blank(old.values, name)
@@ -117,10 +132,13 @@ def _coordinates(stored: xr.DataArray, cube: xr.DataArray, union: dict[str, pd.I
             first = tuple(int(i) for i in np.argwhere(clash)[0])
             where = ", ".join(f"{dim} {plain(new[dim].values[i])!r}" for dim, i in zip(old.dims, first, strict=True))
             raise InputError(
-                f"conflicting {name}: {where} has {plain(full[places][first])!r} in the store but {plain(new.values[first])!r} in `cube`."
+                f"conflicting {name}: {where} has {plain(full[places][first])!r} in the store "
+                f"but {plain(new.values[first])!r} in `cube`."
             )
-        full[places] = np.where(there[places], full[places], new.values)
-        out[name] = full
+        filled = ~there[places] & ~_blank(new.values, name)
+        if shape != old.shape or filled.any():
+            full[places] = np.where(there[places], full[places], new.values)
+            out[name] = full
     return out
 
 
@@ -131,7 +149,10 @@ def _cells(stored: xr.DataArray, cube: xr.DataArray) -> np.ndarray:
     rows = [np.flatnonzero(new.indexes[dim].isin(stored.indexes[dim])) for dim in stored.dims]
     if any(len(places) == 0 for places in rows):
         return values
-    where = {dim: stored.indexes[dim].get_indexer(new.indexes[dim][places]) for dim, places in zip(stored.dims, rows, strict=True)}
+    where = {
+        dim: stored.indexes[dim].get_indexer(new.indexes[dim][places])
+        for dim, places in zip(stored.dims, rows, strict=True)
+    }
     old = stored.isel({dim: np.sort(places) for dim, places in where.items()})
     old = old.isel({dim: np.argsort(np.argsort(places)) for dim, places in where.items()})
     block = np.ix_(*rows)
@@ -139,10 +160,13 @@ def _cells(stored: xr.DataArray, cube: xr.DataArray) -> np.ndarray:
     clash = ~np.isnan(fresh) & ~np.isnan(kept) & (fresh != kept)
     if clash.any():
         first = np.argwhere(clash)[0]
-        names = ", ".join(f"{dim} {plain(new.indexes[dim][places[i]])!r}" for dim, places, i in zip(stored.dims, rows, first, strict=True))
+        names = ", ".join(
+            f"{dim} {plain(new.indexes[dim][places[i]])!r}"
+            for dim, places, i in zip(stored.dims, rows, first, strict=True)
+        )
         raise InputError(
-            f"{int(clash.sum())} cells are already stored with another prediction; first {names}. Nothing is overwritten: "
-            "append only what is new, or write to another store."
+            f"{int(clash.sum())} cells are already stored with another prediction; first {names}. "
+            "Nothing is overwritten: append only what is new, or write to another store."
         )
     values[block] = np.where(np.isnan(kept), fresh, kept)
     return values
@@ -155,9 +179,9 @@ def _plain(values: np.ndarray) -> np.ndarray:
 def _blank(values: np.ndarray, name: str) -> np.ndarray:
     """Return where a coordinate says nothing: NaN, empty text, or -1 for folds."""
     if values.dtype.kind in "OU":
-        return np.asarray(values == "")
+        return np.asarray(values == "", dtype=bool)
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     return np.asarray(values == -1) if name == "fold" else np.zeros(values.shape, bool)
 
 

@@ -7,10 +7,11 @@ import re
 
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._tables import check_header, read_cells
 
-ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\S+)\s+(.+)", re.IGNORECASE)
+ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 
 
 def read_arff(raw: bytes, name: str, encoding: str) -> pd.DataFrame:

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._check import InputError, show
-from ..cube import as_cube
+from cvstats._check import InputError, show
+from cvstats.cube import as_cube
+
 from ._layout import Hints, Parsed
 
 ORANGE = {"row_indices", "actual"}
@@ -41,7 +42,9 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
         with zipfile.ZipFile(path) as archive:
             total = sum(info.file_size for info in archive.infolist())
         if total > max_bytes:
-            raise InputError(f"{path.name}: the arrays decompress to {total:,} bytes, more than max_bytes={max_bytes:,}.")
+            raise InputError(
+                f"{path.name}: the arrays decompress to {total:,} bytes, more than max_bytes={max_bytes:,}."
+            )
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except InputError:
@@ -64,9 +67,9 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
     found = {role: [n for n in names if n in arrays] for role, names in NAMES.items()}
     twice = {role: names for role, names in found.items() if len(names) > 1}
     if twice:
-        role, names = next(iter(twice.items()))
-        raise InputError(f"{name}: arrays {show(names)} could all be the {role}; keep one.")
-    given = {role: arrays[names[0]] for role, names in found.items() if names}
+        role, both = next(iter(twice.items()))
+        raise InputError(f"{name}: arrays {show(both)} could all be the {role}; keep one.")
+    given = {role: arrays[where[0]] for role, where in found.items() if where}
     labels = hints.labels if hints.labels is not None else given.get("label")
     if labels is None:
         raise InputError(
@@ -75,9 +78,10 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
         )
     n = len(np.asarray(labels))
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
-    taken = {names[0] for names in found.values() if names} | {key for key in arrays if INDICES.fullmatch(key)}
+    taken = {where[0] for where in found.values() if where} | {key for key in arrays if INDICES.fullmatch(key)}
     others = {(key or hints.name): np.asarray(arrays[key]) for key in arrays if key not in taken}
     notes = []
+    names: np.ndarray | None
     if "prediction" in given:
         if others:
             notes.append(f"arrays not used: {show(others)}")
@@ -92,14 +96,16 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
                 f"(one per label); these are not: {what}."
             )
         if len({array.shape[1:] for array in others.values()}) > 1:
-            raise InputError(f"{name}: arrays of different widths: {show(f'{k} {a.shape}' for k, a in others.items())}.")
+            raise InputError(
+                f"{name}: arrays of different widths: {show(f'{k} {a.shape}' for k, a in others.items())}."
+            )
         predictions = np.stack(list(others.values()), axis=1)
         names = np.array(list(others))
         notes.append("each array is one configuration, rows in sample order")
     classes = given.get("classes")
     if classes is None and "prediction" not in given and predictions.ndim == 3:
         flat = np.asarray(labels)
-        classes = np.unique(flat[~pd.isnull(flat)])
+        classes = np.unique(flat[~pd.isna(flat)])
         if len(classes) != predictions.shape[-1]:
             raise InputError(
                 f"{name}: {predictions.shape[-1]} columns per configuration but {len(classes)} classes in the labels "
@@ -113,7 +119,8 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
         folds = [tests[i] for i in sorted(tests)]
     cube = as_cube(
         predictions, labels, folds=folds, samples=_list(given.get("sample")), configurations=_list(names),
-        repeats=_list(given.get("repeat")), classes=_list(classes), groups=given.get("group"), weights=given.get("weight"),
+        repeats=_list(given.get("repeat")), classes=_list(classes), groups=given.get("group"),
+        weights=given.get("weight"),
         event=given.get("event"), kind=hints.kind, positive=_written_like(hints.positive, labels),
     )  # fmt: skip
     return cube, notes
@@ -135,7 +142,11 @@ def parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> P
     rows = np.asarray(arrays["row_indices"])
     n = len(rows)
     probability = arrays.get("probabilities")
-    use = probability if probability is not None and np.size(probability) and hints.kind != "label" else arrays["predicted"]
+    use = (
+        probability
+        if probability is not None and np.size(probability) and hints.kind != "label"
+        else arrays["predicted"]
+    )
     use = np.asarray(use)
     if use.ndim < 2 or use.shape[1] != n:
         raise InputError(f"{name}: Orange arrays have methods first, then rows; got shape {use.shape} for {n} rows.")

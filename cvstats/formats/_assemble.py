@@ -16,48 +16,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._check import InputError, show
-from ..cube import as_cube
-from ._layout import Hints, Parsed, natural, texts
+from cvstats._check import InputError, show
+from cvstats.cube import as_cube
+
+from ._axis import Axis, constant, is_number, numbers_of, numeric, same
+from ._layout import Hints, Parsed, texts
 
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
-RESERVED = {"sample", "configuration", "repeat", "label_class", "kind", "positive", "threshold", "classes", "prediction", "fold", *PER_SAMPLE}
-
-
-@dataclass
-class Axis:
-    """Distinct values in first-seen order, numbered; compared by how they are written."""
-
-    name: str
-    places: dict[str, int] = field(default_factory=dict)
-    kinds: set[str] = field(default_factory=set)
-
-    def codes(self, column: pd.Series, text: bool) -> np.ndarray:
-        """Return the number of each row's value, -1 where missing."""
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, used = pd.factorize(column.cat.codes.to_numpy())  # a missing value is used as -1
-            values, present = np.asarray(column.cat.categories)[used[used >= 0]], used >= 0
-        else:
-            codes, found = pd.factorize(column)
-            values, present = np.asarray(found), np.ones(len(found), bool)
-        kind = "O" if values.dtype.kind in "OUT" else values.dtype.kind
-        self.kinds.add("t" if text and kind != "f" else kind)
-        numbers = np.full(len(present) + 1, -1)
-        numbers[:-1][present] = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
-        return np.asarray(numbers[codes])
-
-    def values(self, *, ids: bool) -> np.ndarray:
-        """Return the distinct values in their natural type; text that came typed as text stays text."""
-        raw = np.array(list(self.places), dtype=object)
-        if self.kinds & {"O"}:
-            return raw.astype(str)
-        out = natural(raw, ids=ids)
-        if self.kinds == {"f"} and not ids and out.dtype.kind == "i":
-            out = out.astype(float)
-        if self.kinds == {"b"} and ids:
-            out = raw.astype(str)
-        return out
+RESERVED = {
+    "sample",
+    "configuration",
+    "repeat",
+    "label_class",
+    "kind",
+    "positive",
+    "threshold",
+    "classes",
+    "prediction",
+    "fold",
+    *PER_SAMPLE,
+}
 
 
 @dataclass
@@ -107,7 +86,8 @@ class Assembler:
             self.first, self.present = parsed, {c for c in parsed.frame.columns if c in RESERVED}
         elif list(self.first.values) != list(parsed.values):
             raise InputError(
-                f"{part.source}: the prediction columns are {show(parsed.values)} but other files have {show(self.first.values)}."
+                f"{part.source}: the prediction columns are {show(parsed.values)} "
+                f"but other files have {show(self.first.values)}."
             )
         elif self.present != {c for c in parsed.frame.columns if c in RESERVED}:
             odd = self.present ^ {c for c in parsed.frame.columns if c in RESERVED}
@@ -123,7 +103,7 @@ class Assembler:
                 raise InputError(f"column {axis.name!r} is missing in {self._where(part, np.flatnonzero(missing))}.")
         for column in parsed.values.values():
             values = parsed.frame[column]
-            self.labels_predicted |= not _numeric(values)
+            self.labels_predicted |= not numeric(values)
             self.single &= values.dtype == np.float32
 
     def _axes(self) -> list[Axis]:
@@ -134,7 +114,9 @@ class Assembler:
         frame = part.parsed.frame
         if not part.aligned:
             return f"the rows of samples {show(dict.fromkeys(texts(frame['sample'].iloc[rows])))}"
-        shown = ", ".join(str(row + part.first_row) for row in rows[:5].tolist()) + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+        shown = ", ".join(str(row + part.first_row) for row in rows[:5].tolist()) + (
+            f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        )
         file = f" of {part.source}" if self.several else ""
         return f"{'row' if len(rows) == 1 else 'rows'} {shown}{file}"
 
@@ -162,7 +144,9 @@ class Assembler:
         self.codes = {name: np.full(n, -1) for name in PER_SAMPLE if name in self.present}
         self.folds = np.full(n * r, -1) if "fold" in self.present else None
         extras = [name for name in self.first.extras if name not in RESERVED]
-        self.extras = {name: (Axis(name), {"configuration": np.full(m, -2), "sample": np.full(n, -2)}) for name in extras}
+        self.extras = {
+            name: (Axis(name), {"configuration": np.full(m, -2), "sample": np.full(n, -2)}) for name in extras
+        }
         self.filled = self.blank = 0
         dims = ("sample", "configuration", "repeat") if "repeat" in self.present else ("sample", "configuration")
         self.orders = dict.fromkeys(permutations(dims), -1)  # orders the rows may have, with the last place seen
@@ -171,7 +155,10 @@ class Assembler:
         parsed, frame = part.parsed, part.parsed.frame
         n, m, r = self.shape
         known = [part.codes.get(axis.name) for axis in self._axes()]
-        numbers = [axis.codes(frame[axis.name], part.text) if old is None else old for axis, old in zip(self._axes(), known, strict=True)]
+        numbers = [
+            axis.codes(frame[axis.name], part.text) if old is None else old
+            for axis, old in zip(self._axes(), known, strict=True)
+        ]
         s, c = numbers[:2]
         k = numbers[2] if "repeat" in self.present else np.zeros(len(frame), np.int64)
         cell = (s * m + c) * r + k
@@ -180,9 +167,12 @@ class Assembler:
         self._follow({"sample": (s, n), "configuration": (c, m), "repeat": (k, r)})
         block = np.empty((len(frame), len(parsed.values)), self.values.dtype)
         for place, column in enumerate(parsed.values.values()):
-            block[:, place] = self.guess.codes(frame[column], part.text) if self.labels_predicted else _numbers(frame[column])
+            block[:, place] = (
+                self.guess.codes(frame[column], part.text) if self.labels_predicted else numbers_of(frame[column])
+            )
         self.values[cell] = block
-        predicted = (block >= 0 if self.labels_predicted else ~np.isnan(block)).any(axis=1)
+        there = np.asarray(block >= 0 if self.labels_predicted else ~np.isnan(block))
+        predicted = np.asarray(there.any(axis=1))
         self.blank += int(len(predicted) - predicted.sum())
         for name, store in self.codes.items():
             self._once(part, store, s, self.per_sample[name].codes(frame[name], part.text), name, predicted)
@@ -192,7 +182,7 @@ class Assembler:
         for name, (axis, stores) in list(self.extras.items()):
             codes = axis.codes(frame[name], part.text) if name in frame.columns else np.full(len(frame), -1)
             for dim, index in (("configuration", c), ("sample", s)):
-                if dim in stores and not _constant(stores[dim], index, codes):
+                if dim in stores and not constant(stores[dim], index, codes):
                     del stores[dim]
         self.filled += len(frame)
 
@@ -232,7 +222,9 @@ class Assembler:
             f" Remove them.{hint}"
         )
 
-    def _once(self, part: Part, store: np.ndarray, index: np.ndarray, codes: np.ndarray, name: str, predicted: np.ndarray) -> None:
+    def _once(
+        self, part: Part, store: np.ndarray, index: np.ndarray, codes: np.ndarray, name: str, predicted: np.ndarray
+    ) -> None:
         """Keep one value per sample (and repeat); two different ones are a conflict."""
         known = codes >= 0
         if name != "fold" and (~known & predicted).any():
@@ -267,16 +259,18 @@ class Assembler:
         labels = self._per_sample("label", hints.labels)
         distinct = [] if labels is None else pd.unique(np.asarray(labels)).tolist()
         names = {str(name): name for name in [*distinct]} | dict(zip(texts(distinct), distinct, strict=True))
-        positive = _same(hints.positive if hints.positive is not None else first.positive, names)
-        data = self._predictions(names)
-        classes = None
+        positive = same(hints.positive if hints.positive is not None else first.positive, names)
+        data, classes = self._predictions(names)
         if len(first.values) > 1:
             dims, shape = [*dims, "label_class"], (*shape, len(first.values))
-            classes = [_same(name, names) for name in first.values]
+            classes = [same(name, names) for name in first.values]
             classes = [str(name) for name in classes] if len({type(name) for name in classes}) > 1 else classes
         elif None not in first.values:
-            data, positive = self._one_class(data, _same(next(iter(first.values)), names), positive, distinct)
-        coords: dict[str, Any] = {"sample": self.sample.values(ids=True), "configuration": self.configuration.values(ids=True)}
+            data, positive = self._one_class(data, same(next(iter(first.values)), names), positive, distinct)
+        coords: dict[str, Any] = {
+            "sample": self.sample.values(ids=True),
+            "configuration": self.configuration.values(ids=True),
+        }
         if repeated:
             coords["repeat"] = self.repeat.values(ids=True)
         array = xr.DataArray(data.reshape(shape), dims=dims, coords=coords)
@@ -298,27 +292,30 @@ class Assembler:
         }
         return cube, facts
 
-    def _predictions(self, names: dict[str, Any]) -> np.ndarray:
+    def _predictions(self, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
+        """Return the predictions, class names in place of their codes, and the classes if some are never the truth."""
         if not self.labels_predicted:
-            return self.values
-        guesses = [_same(name, names) for name in self.guess.places]
+            return self.values, None
+        guesses = [same(name, names) for name in self.guess.places]
         stray = [name for name in guesses if name not in set(names.values())]
-        numbers = [name for name in self.guess.places if not _is_number(name)]
+        numbers = [name for name in self.guess.places if not is_number(name)]
         if stray and 0 < len(numbers) < len(guesses):
             raise self._text_among_numbers()
         table = np.empty(len(guesses) + 1, object)
         table[:-1] = guesses
         table[-1] = None
-        return np.asarray(table[self.values[:, 0]])
+        known = list(names.values())
+        extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
+        return np.asarray(table[self.values[:, 0]]), sorted({*known, *stray}) if extend else None
 
     def _text_among_numbers(self) -> InputError:
         assert self.first is not None
         for part in self.parts():
             for column in part.parsed.values.values():
                 values = part.parsed.frame[column]
-                if _numeric(values):
+                if numeric(values):
                     continue
-                bad = np.array([value is not None and value == value and not _is_number(str(value)) for value in values])
+                bad = np.array([value is not None and value == value and not is_number(str(value)) for value in values])
                 if bad.any():
                     found = show(dict.fromkeys(texts(values[bad])))
                     rows = self._where(part, np.flatnonzero(bad))
@@ -343,7 +340,7 @@ class Assembler:
             if values.dtype.kind in "iufb":
                 values = values.astype(float)
                 return np.append(values, np.nan)[codes]
-            values = np.append(values.astype(object), None)
+            values = np.array([*values.tolist(), None], dtype=object)
         return values[codes]
 
     def _fold_ids(self, repeated: bool) -> Any:
@@ -353,7 +350,9 @@ class Assembler:
         absent = self.folds < 0
         if absent.any():
             values = np.append(values, -1 if values.dtype.kind == "i" else "")
-            self.notes[f"{int(absent.sum())} samples have no fold in some repeat because nothing predicted them there"] = None
+            self.notes[
+                f"{int(absent.sum())} samples have no fold in some repeat because nothing predicted them there"
+            ] = None
         ids = values[self.folds].reshape(self.shape[0], self.shape[2])
         return xr.DataArray(ids, dims=("sample", "repeat")) if repeated else ids[:, 0]
 
@@ -371,35 +370,3 @@ class Assembler:
                 codes = np.where(codes < 0, -1, codes)
             out[name] = (dim, values[codes])
         return out
-
-
-def _constant(store: np.ndarray, index: np.ndarray, codes: np.ndarray) -> bool:
-    new = store[index] == -2
-    store[index[new][::-1]] = codes[new][::-1]
-    return bool((store[index] == codes).all())
-
-
-def _numeric(column: pd.Series) -> bool:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return all(_is_number(str(value)) for value in column.cat.categories)
-    return column.dtype.kind in "iuf" or (column.dtype == object and column.isna().all())
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(column: pd.Series) -> np.ndarray:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = np.array([float(value) for value in column.cat.categories] + [np.nan])
-        return np.asarray(values[column.cat.codes.to_numpy()])
-    return column.to_numpy(dtype=float, na_value=np.nan)
-
-
-def _same(name: Any, names: dict[str, Any]) -> Any:
-    """Return the label that is written like `name`, else `name` itself."""
-    return name if name is None else names.get(texts([name])[0], names.get(str(name), name))

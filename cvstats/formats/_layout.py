@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
@@ -90,7 +90,9 @@ def texts(values: Iterable[Any]) -> list[str]:
     out = []
     for value in values:
         value = value.item() if isinstance(value, np.generic) else value
-        out.append(str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value))
+        out.append(
+            str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+        )
     return out
 
 
@@ -139,7 +141,7 @@ def truth_column(frame: pd.DataFrame, hints: Hints, layout: str, taken: Iterable
     """Return the column that holds the truth, or None when the caller gave it; else say how to give it."""
     if hints.labels is not None:
         return None
-    if "label" in hints.mapped:
+    if "label" in hints.mapped or (layout == "long" and "label" in frame.columns):
         return "label"
     found = [name for name in TRUTHS if name in frame.columns and name not in set(taken)]
     if len(found) != 1:
@@ -156,7 +158,9 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
     for name in ("sample", ROW_NAMES):
         if name in frame.columns and frame[name].is_unique:
             return frame[name], "samples are named by the file's row names"
-    return pd.Series(np.arange(len(frame)), index=frame.index), "the file has no sample ids: samples are numbered by row"
+    return pd.Series(
+        np.arange(len(frame)), index=frame.index
+    ), "the file has no sample ids: samples are numbered by row"
 
 
 def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray:
@@ -194,7 +198,10 @@ def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     codes, _ = pd.factorize(key)
     first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
     labels = [texts(found[part[first]]) for part, found in parts]
-    names = [", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True)) for row in zip(*labels, strict=True)]
+    names = [
+        ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
+        for row in zip(*labels, strict=True)
+    ]
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
 
 

@@ -13,5 +13,6 @@ def needed(module: str, what: str, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(
-            f"{what} need the package {package!r}, which is not installed. Install it with: pip install \"cvstats[{extra}]\""
+            f"{what} need the package {package!r}, which is not installed. "
+            f'Install it with: pip install "cvstats[{extra}]"'
         ) from error

@@ -48,11 +48,13 @@ def _folds(cube: xr.DataArray) -> int:
         return 0
     fold = cube["fold"]
     columns = fold.values.reshape(fold.sizes["sample"], -1).T if fold.ndim > 1 else [fold.values]
-    return max(len(pd.unique(column[column != -1] if column.dtype.kind == "i" else column[column != ""])) for column in columns)
+    return max(
+        len(pd.unique(column[column != -1] if column.dtype.kind == "i" else column[column != ""])) for column in columns
+    )
 
 
 def zero_filled(cube: xr.DataArray) -> int:
-    """Return how many (configuration, repeat, fold) cells hold only zeros, where the configuration is not zero throughout."""
+    """Count the folds with nothing but zeros, for configurations that are not zero throughout."""
     if "fold" not in cube.coords or str(cube["kind"].item()) == "label":
         return 0
     order = [dim for dim in ("sample", "configuration", "repeat", "label_class") if dim in cube.dims]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, check_option, show
+from cvstats._check import InputError, check_option, show
+
 from . import BY_HAND, recognise
 from ._assemble import Part
 from ._layout import ROW_NAMES, Hints, Layout, tuple_names
@@ -50,7 +51,14 @@ class Source:
 
 
 def open_source(
-    what: Any, name: str | None, *, format: str, columns: Mapping[str, Any] | None, hints: Hints, fold: int | None = None, **options: Any
+    what: Any,
+    name: str | None,
+    *,
+    format: str,
+    columns: Mapping[str, Any] | None,
+    hints: Hints,
+    fold: int | None = None,
+    **options: Any,
 ) -> Source:
     """Read a path or frame into a `Source`."""
     if isinstance(what, pd.DataFrame) or hasattr(what, "to_pandas"):
@@ -93,7 +101,9 @@ def _rename(table: Table, columns: Mapping[str, Any], format: str, hints: Hints)
         check_option(role, ROLES, "columns")
         for name in _names(given):
             if name not in table.columns:
-                raise InputError(f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}.")
+                raise InputError(
+                    f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
+                )
     names: dict[str, str] = {given: role for role, given in columns.items() if isinstance(given, str)}
     prediction = columns.get("prediction")
     if isinstance(prediction, Mapping):
@@ -101,7 +111,11 @@ def _rename(table: Table, columns: Mapping[str, Any], format: str, hints: Hints)
     wide = [str(name) for name in prediction] if isinstance(prediction, (list, tuple)) else []
     if wide and "configuration" in columns:
         raise InputError("`columns`: a list of prediction columns is one per configuration; leave 'configuration' out.")
-    joined = {role: [str(c) for c in given] for role, given in columns.items() if role != "prediction" and not isinstance(given, str)}
+    joined = {
+        role: [str(c) for c in given]
+        for role, given in columns.items()
+        if role != "prediction" and not isinstance(given, str)
+    }
     if any(role != "configuration" for role in joined):
         raise InputError("`columns`: only 'configuration' and 'prediction' may name several columns.")
     by_hand = "prediction" in columns

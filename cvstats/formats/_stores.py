@@ -12,6 +12,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._optional import needed
 
 KEPT = "cvstats_store"
@@ -32,7 +34,12 @@ def encode(cube: xr.DataArray) -> xr.Dataset:
     if name in cube.coords:
         raise InputError(f"the cube's name {name!r} is also a coordinate; rename it to 'prediction'.")
     dataset = cube.drop_encoding().to_dataset(name=name)
-    kept: dict[str, Any] = {"name": name, "dims": list(cube.dims), "coords": [str(c) for c in cube.coords], "dtypes": {}}
+    kept: dict[str, Any] = {
+        "name": name,
+        "dims": list(cube.dims),
+        "coords": [str(c) for c in cube.coords],
+        "dtypes": {},
+    }
     for key, variable in dataset.variables.items():
         kept["dtypes"][str(key)] = variable.dtype.str if variable.dtype.kind != "O" else "str"
         if isinstance(dataset.indexes.get(key), pd.MultiIndex):
@@ -41,7 +48,9 @@ def encode(cube: xr.DataArray) -> xr.Dataset:
             values = variable.values.astype(object)
             odd = {type(value).__name__ for value in values.ravel() if not isinstance(value, str)}
             if odd:
-                raise InputError(f"coordinate {key!r} holds {show(sorted(odd))} among text; make it all text or all numbers.")
+                raise InputError(
+                    f"coordinate {key!r} holds {show(sorted(odd))} among text; make it all text or all numbers."
+                )
             dataset[key] = variable.copy(data=values)
         elif variable.dtype == np.float16:
             dataset[key] = variable.astype(np.float32)
@@ -61,7 +70,9 @@ def decode(dataset: xr.Dataset, source: str) -> xr.DataArray:
     """Return the Dataset as the cube it was written from; other Datasets need a variable called prediction."""
     if KEPT not in dataset.attrs:
         if "prediction" not in dataset.data_vars:
-            raise InputError(f"{source}: holds no cube: there is no variable 'prediction'; found {show(dataset.data_vars)}.")
+            raise InputError(
+                f"{source}: holds no cube: there is no variable 'prediction'; found {show(dataset.data_vars)}."
+            )
         cube = dataset["prediction"]
         return cube.assign_coords({c: as_text(cube[c].variable) for c in cube.coords if cube[c].dtype.kind in "OT"})
     kept = json.loads(dataset.attrs[KEPT])
@@ -168,7 +179,7 @@ def open_store(path: Path, chunks: Any) -> xr.DataArray:
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} is a folder but not a Zarr store.")
         needed("zarr", "Zarr stores", "io")
-        opener, options = xr.open_zarr, {}
+        opener = xr.open_zarr
     else:
         with path.open("rb") as file:
             start = file.read(8)
@@ -178,16 +189,16 @@ def open_store(path: Path, chunks: Any) -> xr.DataArray:
                 "For tables of predictions use read_predictions()."
             )
         needed("h5netcdf", "netCDF files", "io")
-        opener, options = xr.open_dataset, {"engine": "h5netcdf"}
+        opener = partial(xr.open_dataset, engine="h5netcdf")
     try:
-        dataset = opener(path, chunks=chunks, **options)
         if chunks is None:
-            with dataset:
+            with opener(path, chunks=None) as dataset:
                 return decode(dataset.load(), path.name)
-        return decode(dataset, path.name)
+        cube = decode(opener(path, chunks={}), path.name)  # as stored, then as asked
     except (OSError, KeyError, RuntimeError, TypeError) as error:
         raise InputError(f"{path.name}: the file is corrupt or cut off ({error}).") from None
     except ValueError as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path.name}: cannot be read as a cube ({str(error).splitlines()[0]}).") from None
+    return cube.chunk(chunks) if chunks else cube

@@ -17,19 +17,30 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import NUMBER, ROW_NAMES
 from ._optional import needed
 
 NA = ["", "NA", "NaN", "nan", "<NA>"]
-IDS = re.compile(r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|resample|sample name|inst#|")
+IDS = re.compile(
+    r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
+    r"resample|sample name|inst#|"
+)
 PACKED: dict[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
-BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF", b"\x93NUMPY": "npy"}
+BINARY = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "Feather",
+    b"\x89HDF": "netCDF",
+    b"CDF\x01": "netCDF",
+    b"CDF\x02": "netCDF",
+    b"\x93NUMPY": "npy",
+}
 HEAD = 200  # lines that settle which columns hold fractions
 
 
@@ -50,7 +61,9 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
     index = frame.index
     plain_rows = isinstance(index, pd.RangeIndex) and index.name is None and index.start == 0 and index.step == 1
     if not plain_rows:
-        frame = frame.reset_index(names=ROW_NAMES if isinstance(index, pd.MultiIndex) or index.name is None else str(index.name))
+        frame = frame.reset_index(
+            names=ROW_NAMES if isinstance(index, pd.MultiIndex) or index.name is None else str(index.name)
+        )
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     check_header(list(frame.columns), name)
     if not len(frame):
@@ -79,7 +92,15 @@ def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
             if kind == "Feather":
                 return _feather(path, max_bytes)
             raise InputError(f"{name}: this is a {kind} file, not a table of text.")
+    if start[0] == 0x80 and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise InputError(
+            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
+        )
     raw = _unpack(path, start, max_bytes)
+    if raw.startswith((b"X\n\x00", b"RDX2", b"RDX3")):
+        raise InputError(
+            f"{name}: this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
+        )
     if not raw.strip():
         raise InputError(f"{name}: the file is empty.")
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -105,7 +126,9 @@ def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
 def read_text(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
     """Read delimited text; the separator is the one that the header uses."""
     body = raw.lstrip(b"\r\n")
-    head = body[: 1 << 18].decode(encoding, errors="strict" if len(body) < 1 << 18 else "replace").splitlines()[: HEAD + 1]
+    head = (
+        body[: 1 << 18].decode(encoding, errors="strict" if len(body) < 1 << 18 else "replace").splitlines()[: HEAD + 1]
+    )
     separator = max(",;\t", key=head[0].count)
     rows = list(csv.reader(head, delimiter=separator))
     header, first = [cell.strip() for cell in rows[0]], rows[1:]
@@ -115,7 +138,9 @@ def read_text(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
         header = [ROW_NAMES, *header]  # R's write.table names the columns but not the row names
     header = name_blanks(header)
     check_header(header, name)
-    decimal = "," if separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row) else "."
+    decimal = (
+        "," if separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row) else "."
+    )
     body = body[body.index(b"\n") + 1 :] if b"\n" in body else b""
     return read_cells(body, header, name, encoding, separator=separator, decimal=decimal, sample=first)
 
@@ -144,7 +169,9 @@ def read_cells(
         settings["float_precision"] = "round_trip"  # the default of later versions
     try:
         try:
-            frame = pd.read_csv(io.BytesIO(body), dtype={c: "float64" if c in fractions else "category" for c in header}, **settings)
+            frame = pd.read_csv(
+                io.BytesIO(body), dtype={c: "float64" if c in fractions else "category" for c in header}, **settings
+            )
         except ValueError as error:
             if isinstance(error, (pd.errors.ParserError, UnicodeDecodeError)):
                 raise
@@ -159,13 +186,15 @@ def read_cells(
         raise InputError(f"{name}: the table is empty: it has columns {show(header)} but no rows.") from None
     frame = frame[~frame.isna().all(axis=1)] if frame[header[0]].isna().any() else frame
     _refuse_ragged(frame, body, header, name, encoding, separator, options.get("quotechar", '"'))
-    return frame.reset_index(drop=True)
+    return pd.DataFrame(frame.reset_index(drop=True))
 
 
 def _written_otherwise(frame: pd.DataFrame, body: bytes) -> list[str]:
     """Return columns of numbers that may not be written as numbers are, such as 007 or 1.10: pandas converts those."""
     numeric = {
-        str(c): frame[c].cat.categories.dtype.kind for c in frame.columns if isinstance(frame[c].dtype, pd.CategoricalDtype)
+        str(c): frame[c].cat.categories.dtype.kind
+        for c in frame.columns
+        if isinstance(frame[c].dtype, pd.CategoricalDtype)
     }
     suspects = [column for column, kind in numeric.items() if kind in "fb" and IDS.fullmatch(column)]
     if _leading_zero(body):
@@ -238,37 +267,55 @@ def check_header(header: Sequence[str], name: str) -> None:
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
     if len(header) == 1:
-        raise InputError(f"{name}: only one column, {header[0]!r}, so this is not a table of predictions (or its separator is not , ; or tab).")
+        raise InputError(
+            f"{name}: only one column, {header[0]!r}, so this is not a table of predictions "
+            "(or its separator is not , ; or tab)."
+        )
     if all(NUMBER.fullmatch(column) for column in header):
-        raise InputError(f"{name}: the first line holds numbers ({show(header)}); columns must be named in a header line.")
+        raise InputError(
+            f"{name}: the first line holds numbers ({show(header)}); columns must be named in a header line."
+        )
 
 
 def _unpack(path: Path, start: bytes, max_bytes: int) -> bytes:
     """Return the file's bytes, decompressed up to the limit."""
     kind = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), None)
-    openers: dict[str, Callable[[Path], IO[bytes]]] = {
-        "gzip": lambda p: gzip.open(p), "bzip2": lambda p: bz2.open(p), "xz": lambda p: lzma.open(p),
-    }  # fmt: skip
+    openers: dict[str | None, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open, None: open}
     try:
         if kind == "zip":
             with zipfile.ZipFile(path) as archive:
-                files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")]
+                files = [
+                    info
+                    for info in archive.infolist()
+                    if not info.is_dir() and not info.filename.startswith("__MACOSX")
+                ]
                 if len(files) != 1:
-                    raise InputError(f"{path.name}: the zip archive holds {len(files)} files ({show(i.filename for i in files)}); one table is needed.")
+                    raise InputError(
+                        f"{path.name}: the zip archive holds {len(files)} files "
+                        f"({show(info.filename for info in files)}); one table is needed."
+                    )
                 with archive.open(files[0]) as file:
                     raw = file.read(max_bytes + 1)
         else:
-            with openers[kind](path) if kind else path.open("rb") as file:
+            with openers[kind](path, "rb") as file:
                 raw = file.read(max_bytes + 1)
-    except (EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, RuntimeError, NotImplementedError) as error:
+    except (
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        OSError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and kind is None:
             raise InputError(f"{path.name}: cannot be read: {error.strerror or error}.") from None
         raise InputError(f"{path.name}: the {kind} file is corrupt or cut off ({error}).") from None
     if len(raw) > max_bytes:
         how = "decompresses to" if kind else "has"
         raise InputError(
-            f"{path.name}: the file {how} more than {max_bytes:,} bytes. Raise the limit with max_bytes=, or use Parquet, "
-            "which is read in parts."
+            f"{path.name}: the file {how} more than {max_bytes:,} bytes. Raise the limit with max_bytes=, "
+            "or use Parquet, which is read in parts."
         )
     return raw
 
@@ -280,12 +327,20 @@ def _parquet(path: Path, max_bytes: int) -> Table:
     try:
         with parquet.ParquetFile(path) as file:
             meta, names = file.metadata, list(file.schema_arrow.names)
-            text = [f.name for f in file.schema_arrow if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)]
+            text = [
+                f.name
+                for f in file.schema_arrow
+                if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)
+            ]
     except (arrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]}).") from None
+        raise InputError(
+            f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]})."
+        ) from None
     largest = max((meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)), default=0)
     if largest > max_bytes:
-        raise InputError(f"{path.name}: a row group decompresses to {largest:,} bytes, more than max_bytes={max_bytes:,}.")
+        raise InputError(
+            f"{path.name}: a row group decompresses to {largest:,} bytes, more than max_bytes={max_bytes:,}."
+        )
     if not meta.num_rows:
         raise InputError(f"{path.name}: the table is empty: it has columns {show(names)} but no rows.")
     frame_index = [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]
@@ -299,7 +354,9 @@ def _parquet(path: Path, max_bytes: int) -> Table:
                     group = file.read_row_group(i, use_threads=False)
                     yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
         except (arrow.ArrowException, OSError) as error:
-            raise InputError(f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]}).") from None
+            raise InputError(
+                f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]})."
+            ) from None
 
     return Table(path.name, columns, parts, meta.num_row_groups)
 
@@ -310,8 +367,12 @@ def _feather(path: Path, max_bytes: int) -> Table:
     try:
         table = feather.read_table(path, memory_map=False)
         if table.nbytes > max_bytes:
-            raise InputError(f"{path.name}: the file decompresses to {table.nbytes:,} bytes, more than max_bytes={max_bytes:,}.")
+            raise InputError(
+                f"{path.name}: the file decompresses to {table.nbytes:,} bytes, more than max_bytes={max_bytes:,}."
+            )
         frame = table.to_pandas()
     except (arrow.ArrowException, OSError) as error:
-        raise InputError(f"{path.name}: the Feather file is corrupt or cut off ({str(error).splitlines()[0]}).") from None
+        raise InputError(
+            f"{path.name}: the Feather file is corrupt or cut off ({str(error).splitlines()[0]})."
+        ) from None
     return from_frame(frame, path.name)

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from .._check import InputError, show
-from ..cube import as_cube, class_names
+from cvstats._check import InputError, show
+from cvstats.cube import as_cube, class_names
+
 from . import _report
 from ._optional import needed
 from ._stores import replacing
@@ -35,7 +36,9 @@ def long_frame(cube: xr.DataArray) -> pd.DataFrame:
     """
     extra = [dim for dim in cube.dims if dim not in (*DIMS, "label_class")]
     if extra:
-        raise InputError(f"a long table has no place for dims {show(extra)}; write a .nc or .zarr file, or select from them.")
+        raise InputError(
+            f"a long table has no place for dims {show(extra)}; write a .nc or .zarr file, or select from them."
+        )
     report = _report.read(cube) or {}
     dims = [dim for dim in DIMS if dim in cube.dims]
     order = report.get("row_order") or []
@@ -68,7 +71,10 @@ def _others(cube: xr.DataArray) -> list[str]:
 
 def _values(cube: xr.DataArray) -> dict[str, np.ndarray]:
     if "label_class" in cube.dims:
-        return {f"prediction_{name}": cube.isel(label_class=k).values.ravel() for k, name in enumerate(cube["label_class"].values)}
+        return {
+            f"prediction_{name}": cube.isel(label_class=k).values.ravel()
+            for k, name in enumerate(cube["label_class"].values)
+        }
     values = cube.values.ravel()
     if str(cube["kind"].item()) == "label":
         names = class_names(cube) or []
@@ -82,7 +88,9 @@ def _unsettled(cube: xr.DataArray) -> dict[str, Any]:
     kind = str(cube["kind"].item())
     if kind == "label" or "event" in cube.coords:
         return {} if kind == "label" else {"kind": kind}
-    bare = cube.drop_vars([c for c in cube.coords if c not in ("sample", "configuration", "repeat", "label_class", "label")])
+    bare = cube.drop_vars(
+        [c for c in cube.coords if c not in ("sample", "configuration", "repeat", "label_class", "label")]
+    )
     positive = cube["positive"].item() if "positive" in cube.coords else None
     try:
         guess = as_cube(bare, positive=positive)
@@ -123,7 +131,8 @@ def _opened(path: Path, suffix: str, name: str) -> Iterator[IO[str]]:
             archive = stack.enter_context(zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED))
             raw = stack.enter_context(archive.open(zipfile.ZipInfo(name.removesuffix(".zip")), "w", force_zip64=True))
         else:
-            raw = stack.enter_context({".bz2": bz2.open, ".xz": lzma.open}.get(suffix, open)(path, "wb"))
+            openers: dict[str, Any] = {".bz2": bz2.open, ".xz": lzma.open}
+            raw = stack.enter_context(openers.get(suffix, open)(path, "wb"))
         yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
 
 
@@ -137,5 +146,7 @@ def _write_rows(frame: pd.DataFrame, file: IO[str], separator: str) -> None:
         columns = []
         for name in frame.columns:
             values = part[name].tolist()
-            columns.append([None if value != value else value for value in values] if part[name].isna().any() else values)
+            columns.append(
+                [None if value != value else value for value in values] if part[name].isna().any() else values
+            )
         writer.writerows(zip(*columns, strict=True))

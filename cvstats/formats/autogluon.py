@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, row_ids, texts
 
 NOTE = "AutoGluon averages the repeats of bagged models, so partition noise cannot be seen in these predictions"
@@ -38,7 +39,7 @@ def _columns_are_the_classes(columns: Sequence[str], hints: Hints) -> bool:
     if hints.labels is None:
         return False
     labels = np.asarray(hints.labels)
-    classes = set(texts(pd.unique(labels[~pd.isnull(labels)])))
+    classes = set(texts(pd.unique(labels[~pd.isna(labels)])))
     rest = {name for name in columns if name not in (ROW_NAMES, "sample")}
     return len(classes) > 1 and rest == classes
 

@@ -13,7 +13,7 @@ REPEATED = re.compile(r"(Fold\d+)\.(Rep\d+)")
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
-    """The configuration is the tuple of tuning values; class columns are those named like the outcomes."""
+    """Name configurations by their tuning values; class columns are those named like the outcomes."""
     known = {"pred", "obs", "rowIndex", "Resample", "weights", "label", ROW_NAMES}
     classes = set(texts(pd.unique(frame["obs"].dropna()))) | set(texts(pd.unique(frame["pred"].dropna())))
     rest = [name for name in frame.columns if name not in known]

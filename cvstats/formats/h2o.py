@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError
+from cvstats._check import InputError
+
 from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, row_ids, texts, truth_column
 
 FOLDS = ("fold_assignment", "fold")
@@ -34,7 +35,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         out["fold"] = frame[fold]
     for name in values.values():
         out[name] = frame[name]
-    return Parsed(out, values, notes=[note])
+    return Parsed(out, values, kind=None if columns else "value", notes=[note])
 
 
 def _refuse_zero_filled(frame: pd.DataFrame, columns: list[str]) -> None:
@@ -45,8 +46,9 @@ def _refuse_zero_filled(frame: pd.DataFrame, columns: list[str]) -> None:
     if zero.any() and (columns or zero.mean() >= 0.25):
         rows = np.flatnonzero(zero)
         raise InputError(
-            f"H2O: {len(rows)} of {len(frame)} rows are all zero (first: row {rows[0] + 1}). This is a per-fold frame of "
-            "cross_validation_predictions(), zero outside its fold; save cross_validation_holdout_predictions() instead."
+            f"H2O: {len(rows)} of {len(frame)} rows are all zero (first: row {rows[0] + 1}). This is a per-fold "
+            "frame of cross_validation_predictions(), zero outside its fold; save "
+            "cross_validation_holdout_predictions() instead."
         )
 
 

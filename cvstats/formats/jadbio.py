@@ -17,7 +17,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     values = {part[1]: name for name, part in found.items() if part}
     out = pd.DataFrame({"sample": frame["Sample name"], "configuration": hints.name, "label": frame["Label"]})
     taken = {"Sample name", "Label", *values.values()}
-    return Parsed(out.join(frame[list(values.values())]), dict(values), ignored=[c for c in frame.columns if c not in taken])
+    return Parsed(
+        out.join(frame[list(values.values())]), dict(values), ignored=[c for c in frame.columns if c not in taken]
+    )
 
 
 LAYOUT = Layout(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import Hints, Layout, Parsed, natural_column, row_ids
 
 COLUMN = re.compile(r"repeat(\d+)_p(\d+)")
@@ -38,7 +39,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     for k in places:
         out[f"p{k}"] = pd.concat([natural_column(frame[by_cell[r, k]]) for r in repeats], ignore_index=True)
     values = {name: f"p{k}" for name, k in zip(names, places, strict=True)}
-    return Parsed(out, values, notes=[note, "class columns p0, p1, ... follow the sorted classes"] if names != [None] else [note])
+    return Parsed(
+        out, values, notes=[note, "class columns p0, p1, ... follow the sorted classes"] if names != [None] else [note]
+    )
 
 
 LAYOUT = Layout(

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from .._check import InputError, show
-from ._layout import ROW_NAMES, Hints, Layout, Parsed
+from cvstats._check import InputError, show
+
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, truth_column
 
 KEYS = ("sample", "configuration", "repeat", "fold", "label", "group", "weight", "event")
 SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
@@ -23,7 +24,13 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             f"the table has both 'prediction' and {show(by_class)}: give one value per prediction or one per class, "
             "or say which with columns={'prediction': ...}."
         )
-    values: dict[Any, str] = {None: "prediction"} if "prediction" in columns else {c[len(PREFIX) :]: c for c in by_class}
+    values: dict[Any, str] = (
+        {None: "prediction"} if "prediction" in columns else {c[len(PREFIX) :]: c for c in by_class}
+    )
+    truth = truth_column(frame, hints, "long")
+    if truth is not None and truth != "label":
+        frame = frame.rename(columns={truth: "label"})
+        columns = list(frame.columns)
     known = {*KEYS, *SETTLED, *values.values(), ROW_NAMES}
     extras = [name for name in columns if name not in known]
     parsed = Parsed(frame, values, extras)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import Hints, Layout, Parsed, natural_column, row_ids, texts
 
 BINARY = re.compile(r"prediction_0_for_(.+)_1_for_(.+)")
@@ -23,8 +24,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     out = pd.DataFrame({"sample": sample, "configuration": hints.name})
     binary = BINARY.fullmatch(columns[0]) if len(columns) == 1 else None
     values: dict[Any, str]
-    if columns == ["prediction"]:
-        values = {None: "prediction"}
+    if len(columns) == 1 and not binary:
+        name = columns[0].removeprefix("prediction").removeprefix("_")
+        values = {name or None: columns[0]}
         out["label"] = frame["target"]
     elif binary:
         names = _split(binary, columns[0], frame["target"])
@@ -33,7 +35,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     else:
         values = {name[len(PREFIX) :]: name for name in columns}
         out["label"] = _names(frame["target"], list(values), notes)
-    return Parsed(out.join(frame[columns]), values, notes=notes)
+    kind = "value" if None in values else None
+    return Parsed(out.join(frame[columns]), values, kind=kind, notes=notes)
 
 
 def _split(match: re.Match[str], column: str, target: pd.Series) -> list[str]:
@@ -43,7 +46,9 @@ def _split(match: re.Match[str], column: str, target: pd.Series) -> list[str]:
         known = set(texts(target.dropna().unique()))
         cuts = [cut for cut in cuts if {text[:cut], text[cut + 7 :]} == known]
         if len(cuts) != 1:
-            raise InputError(f"mljar: cannot tell the two classes apart in column {column!r}; rename it to prediction_<positive>.")
+            raise InputError(
+                f"mljar: cannot tell the two classes apart in column {column!r}; rename it to prediction_<positive>."
+            )
     return [text[: cuts[0]], text[cuts[0] + 7 :]]
 
 
@@ -53,11 +58,15 @@ def _names(target: pd.Series, names: list[str], notes: list[str]) -> pd.Series:
     if set(texts(found)) <= set(names):
         return target
     if column.dtype.kind not in "if" or not set(found.tolist()) <= set(range(len(names))):
-        raise InputError(f"mljar: column 'target' holds {show(found)}, neither the classes {show(names)} nor their codes.")
+        raise InputError(
+            f"mljar: column 'target' holds {show(found)}, neither the classes {show(names)} nor their codes."
+        )
     notes.append(f"`target` holds codes, read as {', '.join(f'{i} = {name}' for i, name in enumerate(names))}")
     if column.isna().any():
         raise InputError(f"mljar: column 'target' is missing in rows {show(np.flatnonzero(column.isna()) + 1)}.")
-    return pd.Series(pd.Categorical.from_codes(column.astype(int).to_numpy(), categories=pd.Index(names)), index=target.index)
+    return pd.Series(
+        pd.Categorical.from_codes(column.astype(int).to_numpy(), categories=pd.Index(names)), index=target.index
+    )
 
 
 LAYOUT = Layout(

@@ -7,11 +7,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import ROW_NAMES, Hints, Layout, Parsed, repeats_of_iterations
 
 PROBABILITY = "prob."
-KNOWN = ("row_ids", "id", "truth", "response", "iteration", "iter", "set", "learner_id", "task_id", "se", "label", ROW_NAMES)
+KNOWN = (
+    "row_ids",
+    "id",
+    "truth",
+    "response",
+    "iteration",
+    "iter",
+    "set",
+    "learner_id",
+    "task_id",
+    "se",
+    "label",
+    ROW_NAMES,
+)
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
@@ -33,11 +47,13 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     if iteration is not None:
         out["fold"] = frame[iteration]
         repeat = np.zeros(len(frame), np.int64)
-        for _, rows in out.groupby("configuration", observed=True, sort=False).indices.items():
+        for rows in out.groupby("configuration", observed=True, sort=False).indices.values():
             repeat[rows] = repeats_of_iterations(out["sample"].iloc[rows], out["fold"].iloc[rows])
         if repeat.any():
             out["repeat"] = repeat
-            notes.append(f"{repeat.max() + 1} repeats were read off the iterations: a repeat ends when a sample returns")
+            notes.append(
+                f"{repeat.max() + 1} repeats were read off the iterations: a repeat ends when a sample returns"
+            )
     else:
         notes += _stacked(out, list(values.values()))
     ignored = [name for name in frame.columns if name not in KNOWN and name not in classes]
@@ -45,13 +61,16 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
 
 
 def _stacked(out: pd.DataFrame, values: list[str]) -> list[str]:
-    """Number the appearances of each sample when repeats were stacked without an iteration column."""
+    """Count the appearances of each sample when repeats were stacked without an iteration column."""
     count = out.groupby(["sample", "configuration"], observed=True, sort=False).cumcount().to_numpy()
     if not count.any():
         return []
     times = int(count.max()) + 1
     sizes = np.bincount(count)
-    first, rest = out[count == 0].set_index(["sample", "configuration"]), out[count == 1].set_index(["sample", "configuration"])
+    first, rest = (
+        out[count == 0].set_index(["sample", "configuration"]),
+        out[count == 1].set_index(["sample", "configuration"]),
+    )
     copies = len(first) == len(rest) and rest[values].equals(first.loc[rest.index, values])
     if len(set(sizes.tolist())) > 1 or copies:
         rows = np.flatnonzero(count == 1)[:5] + 1

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import Hints, Layout, Parsed
 
 CONFIDENCE = "confidence."
@@ -19,9 +20,10 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         raise InputError(f"OpenML: the truth is called 'correct' or 'truth'; found {show(truth) or 'neither'}.")
     notes = []
     if "sample" in frame.columns:
-        if frame["sample"].nunique() > 1:
+        sizes = frame["sample"].unique()
+        if len(sizes) > 1:
             raise InputError(
-                f"OpenML: learning-curve run with {frame['sample'].nunique()} training sizes in column 'sample'; "
+                f"OpenML: learning-curve run with {len(sizes)} training sizes in column 'sample'; "
                 "keep the rows of one size."
             )
         notes.append("column `sample` is OpenML's learning-curve index; samples are named by `row_id`")
@@ -33,7 +35,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     for name in ("repeat", "fold", *values.values()):
         if name in frame.columns:
             out[name] = frame[name]
-    return Parsed(out, values, notes=notes)
+    return Parsed(out, values, kind="value" if truth == ["truth"] else None, notes=notes)
 
 
 LAYOUT = Layout(

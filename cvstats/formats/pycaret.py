@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, row_ids, texts
 
 SCORE = "prediction_score"
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
-    """The single score is the probability of the *predicted* class and is turned into that of the positive one."""
+    """Turn the single score, which is the probability of the *predicted* class, into that of each class."""
     raw = [name for name in frame.columns if name.startswith(SCORE + "_")]
     sample, note = row_ids(frame)
     notes = [note]
     out = pd.DataFrame({"sample": sample, "configuration": hints.name})
-    features = [name for name in frame.columns if not name.startswith("prediction_") and name not in (ROW_NAMES, "sample", "fold")]
+    features = [
+        name
+        for name in frame.columns
+        if not name.startswith("prediction_") and name not in (ROW_NAMES, "sample", "fold")
+    ]
     truth = _truth(frame, features, raw, hints)
     if truth is not None:
         out["label"] = frame[truth]
@@ -34,15 +39,21 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         out = out.join(frame[raw])
     else:
         label = hints.labels if truth is None else frame[truth]
-        classes = sorted({*texts(pd.unique(pd.Series(label).dropna())), *texts(frame["prediction_label"].dropna().unique())})
+        classes = sorted(
+            {*texts(pd.unique(pd.Series(label).dropna())), *texts(frame["prediction_label"].dropna().unique())}
+        )
         if len(classes) != 2:
             raise InputError(
                 f"PyCaret: `prediction_score` is the probability of the predicted class only, which does not give the "
-                f"probabilities of {len(classes)} classes. Save predict_model(..., raw_score=True), or read kind='label'."
+                f"probabilities of {len(classes)} classes. Save predict_model(..., raw_score=True), "
+                "or read kind='label'."
             )
         score = frame[SCORE].to_numpy(float)
         said = np.array(texts(frame["prediction_label"]))
-        out["p0"], out["p1"] = np.where(said == classes[0], score, 1 - score), np.where(said == classes[1], score, 1 - score)
+        out["p0"], out["p1"] = (
+            np.where(said == classes[0], score, 1 - score),
+            np.where(said == classes[1], score, 1 - score),
+        )
         values = {classes[0]: "p0", classes[1]: "p1"}
         notes.append("`prediction_score` belongs to the predicted class; it was turned into class probabilities")
     ignored = [name for name in features if name != truth]
@@ -57,7 +68,9 @@ def _truth(frame: pd.DataFrame, features: list[str], raw: list[str], hints: Hint
     if not named:
         guessed = set(texts(frame["prediction_label"].dropna().unique())) | {name[len(SCORE) + 1 :] for name in raw}
         if raw or SCORE in frame.columns:
-            found = {name: set(texts(frame[name].dropna().unique())) for name in features if frame[name].nunique() <= 1000}
+            found = {
+                name: set(texts(frame[name].dropna().unique())) for name in features if frame[name].nunique() <= 1000
+            }
             named = [name for name, values in found.items() if values <= guessed or (not raw and guessed <= values)]
     if len(named) != 1:
         raise InputError(

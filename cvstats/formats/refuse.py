@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .._check import InputError
+from cvstats._check import InputError
 
 SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
 

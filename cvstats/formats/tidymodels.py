@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import Hints, Layout, Parsed, first_is_constant, natural_column, repeats_of_iterations, texts
 
 CLASS = ".pred_"
@@ -42,8 +43,14 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         if ".pred_time" in value.values():
             out["label"], out["event"] = _survival(frame[outcome])
     extras = [name for name in others if name != outcome]
-    return Parsed(out.join(frame[extras]), value, extras, kind="value" if ".pred_time" in value.values() else None,
-                  notes=notes, averaged=averaged)
+    return Parsed(
+        out.join(frame[extras]),
+        value,
+        extras,
+        kind="value" if {".pred_time", ".pred"} & set(value.values()) else None,
+        notes=notes,
+        averaged=averaged,
+    )
 
 
 def _values(frame: pd.DataFrame, hints: Hints) -> dict[str | None, str]:
@@ -52,7 +59,9 @@ def _values(frame: pd.DataFrame, hints: Hints) -> dict[str | None, str]:
         return {name[len(CLASS) :]: name for name in levels}
     single = [name for name in (".pred_time", ".pred", ".pred_class") if name in frame.columns]
     if not single:
-        raise InputError(f"no usable prediction column among {show(c for c in frame.columns if c.startswith('.pred'))}.")
+        raise InputError(
+            f"no usable prediction column among {show(c for c in frame.columns if c.startswith('.pred'))}."
+        )
     return {None: single[0]}
 
 
@@ -68,7 +77,8 @@ def _outcome(
         found = [name for name in found if set(texts(frame[name].dropna().unique())) <= named]
     if len(found) != 1:
         raise InputError(
-            f"tidymodels: the outcome could be {show(found) or 'no column'}; say which with columns={{'label': <column>}}."
+            f"tidymodels: the outcome could be {show(found) or 'no column'}; "
+            "say which with columns={'label': <column>}."
         )
     return found[0]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import Hints, Layout, Parsed, natural_column, texts
 
 NOMINAL = re.compile(r"(\d+):(.*)", re.DOTALL)
@@ -55,7 +56,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             values = {**({} if place == 1 else values), names[place]: name}
     elif "prediction" in frame.columns and len(names) == 2 and hints.kind != "label":
         score = _number(frame["prediction"])
-        for code, name in sorted(names.items()):
+        for code in sorted(names):
             out[f"p{code}"] = np.where(said[0] == code, score, 1 - score)
         values = {name: f"p{code}" for code, name in sorted(names.items())}
         notes.append("`prediction` is the probability of the predicted class; it was turned into class probabilities")

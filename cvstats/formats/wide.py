@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .._check import InputError, show
+from cvstats._check import InputError, show
+
 from ._layout import ROW_NAMES, Hints, Layout, Parsed
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")

@@ -15,8 +15,13 @@ frame["species"] = np.array(data.target_names)[frame.target]
 frame.index = [f"plant {i}" for i in frame.index]
 shutil.rmtree("/tmp/autogluon_example", ignore_errors=True)
 predictor = TabularPredictor(label="species", path="/tmp/autogluon_example", verbosity=0).fit(
-    frame[["sl", "sw", "species"]], hyperparameters={"KNN": {}, "GBM": {}}, num_bag_folds=4, num_bag_sets=2,
-    fit_weighted_ensemble=False, num_cpus=1, ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
+    frame[["sl", "sw", "species"]],
+    hyperparameters={"KNN": {}, "GBM": {}},
+    num_bag_folds=4,
+    num_bag_sets=2,
+    fit_weighted_ensemble=False,
+    num_cpus=1,
+    ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
 )
 for name in predictor.model_names():
     kind = "knn" if "Neighbors" in name or "KNN" in name else "gbm"

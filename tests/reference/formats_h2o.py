@@ -29,7 +29,9 @@ def write(y: str, name: str, family: str) -> None:
     model.train(x=["sl", "sw"], y=y, training_frame=hf)
     held = model.cross_validation_holdout_predictions()
     folds = model.cross_validation_fold_assignment()
-    held.cbind(folds).cbind(hf[y].set_names(["label"])).as_data_frame().to_csv(f"tests/files/h2o_{name}.csv", index=False)
+    held.cbind(folds).cbind(hf[y].set_names(["label"])).as_data_frame().to_csv(
+        f"tests/files/h2o_{name}.csv", index=False
+    )
     if name == "species":
         held.as_data_frame().to_csv("tests/files/h2o_bare.csv", index=False)
         frame[[y]].to_csv("tests/files/h2o_truth.csv", index=False)

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions as mljar-supervised writes them (pip install mljar-supervised). Run from the repository root."""
+"""Out-of-fold predictions as mljar-supervised writes them (pip install mljar-supervised). Run from the root."""
 
 import shutil
 import warnings
@@ -21,9 +21,23 @@ def write(rows: np.ndarray, y: np.ndarray, task: str, name: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(exist_ok=True)
     auto = AutoML(
-        results_path=str(folder), mode="Explain", algorithms=["Decision Tree"], ml_task=task, explain_level=0, verbose=0,
-        train_ensemble=False, n_jobs=1, random_state=1, total_time_limit=60,
-        validation_strategy={"validation_type": "kfold", "k_folds": 4, "shuffle": True, "stratify": task != "regression", "random_seed": 1},
+        results_path=str(folder),
+        mode="Explain",
+        algorithms=["Decision Tree"],
+        ml_task=task,
+        explain_level=0,
+        verbose=0,
+        train_ensemble=False,
+        n_jobs=1,
+        random_state=1,
+        total_time_limit=60,
+        validation_strategy={
+            "validation_type": "kfold",
+            "k_folds": 4,
+            "shuffle": True,
+            "stratify": task != "regression",
+            "random_seed": 1,
+        },
     )
     auto.fit(x.iloc[rows].reset_index(drop=True), y[rows])
     saved = sorted(folder.rglob("predictions_out_of_folds.csv"))[0]

@@ -1,4 +1,4 @@
-"""Run predictions as openml-python writes them, without a server (pip install openml scikit-learn). Run from the repository root."""
+"""Run predictions as openml-python writes them, without a server (pip install openml). Run from the root."""
 
 from unittest import mock
 
