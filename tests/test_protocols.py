@@ -398,6 +398,26 @@ class TestWinner:
         plain = cs.bbc(cube, "accuracy", rng=1, ties="random")
         assert float(names["bbc_cross_repeat"].bbc_plain) == pytest.approx(float(plain.estimate), abs=1e-12)
 
+    def test_an_unfinished_repeat_falls_back_to_bbc(self):
+        cube = cs.simulate_cube(40, 5, repeats=2, rng=1)
+        values = cube.values.copy()
+        values[30:, :, 1] = np.nan
+        out = cs.winner(cube.copy(data=values), "accuracy", rng=1)
+        assert str(out.method.item()) == "bbc"
+        assert float(out.conf_low) <= float(out.estimate) <= float(out.conf_high)
+
+    def test_inner_predictions_with_batch_dims(self):
+        pairs = [cs.simulate_cube(40, 5, inner=True, rng=seed) for seed in (1, 2)]
+        index = xr.DataArray(["a", "b"], dims="dataset", name="dataset")
+        cube, inner = (
+            xr.concat([pair[k] for pair in pairs], dim=index, coords="different", compat="equals", join="exact")
+            for k in (0, 1)
+        )
+        out = cs.winner(cube, "accuracy", inner=inner, times=100, rng=1)
+        for number, name in enumerate(["a", "b"]):
+            alone = cs.winner(pairs[number][0], "accuracy", inner=pairs[number][1], times=100, rng=1)
+            assert float(out.estimate.sel(dataset=name)) == float(alone.estimate)
+
     def test_cross_repeat_by_brute_force(self):
         cube = cs.simulate_cube(12, 4, repeats=3, folds=3, rng=4)
         right = (cube.values == cube["label"].values[:, None, None]).astype(float)

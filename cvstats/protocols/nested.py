@@ -174,7 +174,7 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     if "repeat" in held.dims and cube.sizes["repeat"] > 1 and "repeat" not in inner.dims:
         raise InputError("`inner` has no dimension 'repeat', but the cube's repeats have folds of their own.")
     own = held == xr.DataArray(names, dims="outer_fold")
-    others = [dim for dim in inner.dims if dim not in ("sample", "outer_fold", "repeat")]
+    others = [dim for dim in inner.dims if dim not in ("outer_fold", "repeat", *held.dims)]
     leak = inner.notnull().any(others).drop_vars(list(inner.coords), errors="ignore") & own.drop_vars(list(own.coords))
     if bool(leak.any()):
         per_fold = leak.any("repeat") if "repeat" in leak.dims else leak

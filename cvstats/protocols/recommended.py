@@ -45,7 +45,8 @@ def winner(
     estimator is the best that the saved predictions allow, named by the coordinate ``method``:
 
     - ``"bbc"``: bootstrap bias corrected estimate with ties broken at random (one repeat, or a rank metric);
-    - ``"bbc_cross_repeat"``: two repeats or more; each repeat chooses in the bag, the others judge out of it;
+    - ``"bbc_cross_repeat"``: two repeats or more with the same predictions missing in all (if any); each repeat
+      chooses in the bag, the others judge out of it;
     - ``"bbc_ncv"``: inner predictions given; half BBC, half nested cross-validation smoothed over draws;
     - ``"bbc_x"``: ``regime="holdout"``, fixed models judged on samples they never influenced (experimental).
 
@@ -95,17 +96,18 @@ def winner(
     if inner is not None and estimator == "bbc_ncv":
         inner = check_inner(_same_repeats(cube, inner), inner)
     seed = entropy(rng)
-    scores = score(cube, found)
+    nested = estimator == "bbc_ncv"
     notes: list[str] = []
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, own, draws, times, seed, "random", select, strata, batch, progress)
-        run = _estimate(run, part, estimator, inner, select, seed, batch)
+    def one(part: xr.DataArray, companion: xr.DataArray | None) -> xr.Dataset:
+        scores, inside = (None, companion) if nested else (companion, None)
+        run = bootstrap_run(part, found, scores, draws, times, seed, "random", select, strata, batch, progress)
+        run = _estimate(run, part, estimator, inside, select, seed, batch)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws).assign(bbc_plain=run.evidence.bbc)
 
-    out = map_batches(one, cube, scores)
+    out = map_batches(one, cube, inner if nested else score(cube, found))
     warn_once("winner", notes)
     return result(
         out,
@@ -128,7 +130,13 @@ def _estimator(cube: xr.DataArray, metric: Metric, inner: xr.DataArray | None, r
         return "bbc"
     if inner is not None and metric.linear:
         return "bbc_ncv"
-    return "bbc_cross_repeat" if cube.sizes.get("repeat", 1) > 1 else "bbc"
+    return "bbc_cross_repeat" if cube.sizes.get("repeat", 1) > 1 and _repeats_alike(cube) else "bbc"
+
+
+def _repeats_alike(cube: xr.DataArray) -> bool:
+    """Return whether all repeats predicted the same cells, so that any of them can choose for the others."""
+    present = cube.notnull()
+    return bool((present == present.isel(repeat=0)).all())
 
 
 def _estimate(
