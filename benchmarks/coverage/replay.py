@@ -1,0 +1,138 @@
+"""Rebuild intervals from the records of the study and count what they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from cvstats.intervals import Evidence, calibrated, percentile
+from cvstats.metrics import get_metric
+
+from .designs import DESIGNS, Design
+
+LEVEL = 0.95
+Limits = Callable[[Evidence, float], tuple[float, float, float]]
+METHODS: dict[str, Limits] = {
+    "percentile, random ties": percentile().limits,
+    "calibrated": calibrated().limits,
+    "calibrated, safe upper": calibrated(safe_upper=True).limits,
+}
+FIRST = "percentile, first ties"
+
+
+def load(folder: Path, design: Design) -> dict[str, np.ndarray]:
+    """Return all records of a design, chunks joined in order."""
+    parts = [np.load(path) for path in sorted(folder.glob(f"{design.key}-[0-9][0-9][0-9].npz"))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0].files} if parts else {}
+
+
+def labels_of(records: dict[str, np.ndarray]) -> list[str]:
+    """Return the metric labels (metric, metric@r3, metric@inner) of the records."""
+    return [name.removesuffix("/truth") for name in records if name.endswith("/truth")]
+
+
+def estimator_of(label: str) -> str:
+    """Return which estimator a label stands for."""
+    metric, _, extra = label.partition("@")
+    if extra == "inner":
+        return "bbc_ncv"
+    return "bbc_cross_repeat" if extra and metric != "auc" else "bbc"
+
+
+def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Evidence]:
+    """Yield the evidence of each repetition, as `winner` would hand it to an interval method."""
+    metric = get_metric(label.partition("@")[0])
+    column = {
+        name: records[f"{label}/{name}"]
+        for name in ("naive", "bbc", "estimate", "scores", "variance", "wins", "values", "smallest")
+    }
+    for i in range(len(column["naive"])):
+        yield Evidence(
+            metric=metric,
+            estimate=float(column["estimate"][i]),
+            bbc=float(column["bbc"][i]),
+            naive=float(column["naive"][i]),
+            scores=column["scores"][i],
+            variance=column["variance"][i],
+            chosen=np.repeat(column["scores"][i], column["wins"][i]),
+            values=column["values"][i].astype(float),
+            n=n,
+            smallest_class=int(column["smallest"][i]),
+            estimator=estimator_of(label),
+        )
+
+
+def cell_rows(design: Design, records: dict[str, np.ndarray], methods: dict[str, Limits]) -> list[dict[str, object]]:
+    """Return one row per metric and method of a design."""
+    rows = []
+    for label in labels_of(records):
+        truth, sign = records[f"{label}/truth"], get_metric(label.partition("@")[0]).sign
+        first = records[f"{label}/first"]
+        found = {FIRST: (first[:, 0], first[:, 1:3], first[:, 3:5])}
+        everything = list(evidences(records, label, design.n))
+        estimate = records[f"{label}/estimate"]
+        for name, limits in methods.items():
+            centre = records[f"{label}/bbc"] if name.startswith("percentile") else estimate
+            two = np.array([limits(each, LEVEL)[:2] for each in everything])
+            one = np.array([limits(each, 2 * LEVEL - 1)[:2] for each in everything])
+            found[name] = (centre, two, one)
+        width = np.median(found["percentile, random ties"][1] @ [-1, 1])
+        for name, (centre, two, one) in found.items():
+            rows.append(
+                {
+                    "set": design.set,
+                    "design": design.name,
+                    "size": design.n,
+                    "folds": design.folds,
+                    "metric": label.partition("@")[0],
+                    "saved": label.partition("@")[2] or "r1",
+                    "estimator": "bbc" if name.startswith("percentile") else estimator_of(label),
+                    "method": name,
+                    **counted(truth, centre, two, one, sign),
+                    "width_ratio": float(np.median(two @ [-1, 1]) / width),
+                }
+            )
+    return rows
+
+
+def counted(
+    truth: np.ndarray, estimate: np.ndarray, two: np.ndarray, one: np.ndarray, sign: int
+) -> dict[str, float | int]:
+    """Return shares and means over repetitions; `bound` is the one-sided bound on the bad side of the estimate."""
+    inside = (two[:, 0] <= truth) & (truth <= two[:, 1])
+    bound = one[:, 0] <= truth if sign > 0 else truth <= one[:, 1]
+    other = truth <= one[:, 1] if sign > 0 else one[:, 0] <= truth
+    error = sign * (estimate - truth)
+    return {
+        "repetitions": len(truth),
+        "coverage": float(inside.mean()),
+        "coverage_std_error": float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth))),
+        "coverage_upper99": upper(int(inside.sum()), len(truth)),
+        "bound_coverage": float(bound.mean()),
+        "bound_upper99": upper(int(bound.sum()), len(truth)),
+        "other_bound_coverage": float(other.mean()),
+        "truth": float(truth.mean()),
+        "bias": float(error.mean()),
+        "bias_std_error": float(error.std(ddof=1) / np.sqrt(len(truth))),
+        "rmse": float(np.sqrt((error**2).mean())),
+        "width": float((two @ [-1, 1]).mean()),
+    }
+
+
+def upper(hits: int, n: int, level: float = 0.99) -> float:
+    """Return the exact upper confidence limit (Clopper and Pearson, one-sided) of a share."""
+    from scipy.special import betaincinv
+
+    return 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, level))
+
+
+def study_rows(folder: Path, methods: dict[str, Limits] | None = None) -> list[dict[str, object]]:
+    """Return the rows of all designs that have records."""
+    rows: list[dict[str, object]] = []
+    for design in DESIGNS:
+        records = load(folder, design)
+        if records:
+            rows += cell_rows(design, records, METHODS if methods is None else methods)
+    return rows
