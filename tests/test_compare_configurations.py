@@ -1,0 +1,391 @@
+"""McNemar, DeLong, contrast and best_set: against R, by their laws, and their level on cubes without a difference."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from cvstats import CvstatsWarning, InputError
+from cvstats._scoring import fold_scores
+from cvstats.compare import best_set, contrast, corrected_t_test, delong_test, mcnemar_test, t_test
+from cvstats.cube import as_cube
+from cvstats.metrics import score
+from cvstats.protocols.bootstrap_corrected import bbc
+from cvstats.resample import bootstrap
+from cvstats.simulate import simulate_cube
+
+FILE = json.loads((Path(__file__).parent / "reference" / "compare.json").read_text())
+R = FILE["delong"]
+EQUAL = (7e6, 3e6)  # all true accuracies are .7
+
+
+def scores_cube(*columns, y=R["y"], **options):
+    return as_cube(
+        np.array(columns, float).T, y, configurations=list("abcdef"[: len(columns)]), kind="score", **options
+    )
+
+
+# McNemar -----
+
+
+def discordant(n_a, n_b, both=20, neither=30):
+    right = [(1, 0)] * n_a + [(0, 1)] * n_b + [(1, 1)] * both + [(0, 0)] * neither
+    labels = np.arange(len(right)) % 2
+    right = np.array(right)
+    return as_cube(np.where(right == 1, labels[:, None], 1 - labels[:, None]), labels, configurations=["a", "b"])
+
+
+@pytest.mark.parametrize("case", range(len(FILE["mcnemar"])))
+def test_mcnemar_equals_r(case):
+    expected = FILE["mcnemar"][case]
+    cube = discordant(expected["n10"], expected["n01"])
+    exact = mcnemar_test(cube, a="a", b="b")
+    assert (int(exact.n_a), int(exact.n_b), int(exact.n)) == (expected["n10"], expected["n01"], cube.sizes["sample"])
+    assert float(exact.p_value) == pytest.approx(expected["exact"], rel=1e-9)
+    assert str(exact.method.item()) == "McNemar test (exact)"
+    for name, kind in (("chisq", "chi2"), ("corrected", "corrected")):
+        found = mcnemar_test(cube, a="a", b="b", distribution=kind)
+        if expected[name] is None:  # no discordant pair: R has NaN, others even p = 0; nothing speaks against equality
+            assert (float(found.statistic), float(found.p_value)) == (0.0, 1.0)
+        else:
+            assert float(found.statistic) == pytest.approx(expected[name], rel=1e-9)
+            assert float(found.p_value) == pytest.approx(expected[f"{name}_p"], rel=1e-9)
+
+
+def test_mcnemar_estimate_is_a_minus_b_and_swaps_sign():
+    cube = discordant(12, 3)
+    ab, ba = mcnemar_test(cube, a="a", b="b"), mcnemar_test(cube, a="b", b="a")
+    accuracy = score(cube, "accuracy")
+    assert float(ab.estimate) == pytest.approx(float(accuracy.sel(configuration="a") - accuracy.sel(configuration="b")))
+    assert float(ab.estimate) == -float(ba.estimate)
+    assert float(ab.p_value) == float(ba.p_value)
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    assert float(ab.p_value) == pytest.approx(mcnemar([[20, 12], [3, 30]], exact=True).pvalue, rel=1e-12)
+
+
+def test_mcnemar_uses_samples_that_both_predicted_and_maps_over_batches():
+    cube = discordant(5, 1).astype(float)
+    gap = cube.copy()
+    gap[0, 1] = np.nan
+    assert int(mcnemar_test(gap, a="a", b="b").n_a) == 4
+    both = xr.concat([cube, gap], dim=xr.Variable("trial", [1, 2]))
+    found = mcnemar_test(both, a="a", b="b")
+    assert found.n_a.values.tolist() == [5, 4]
+
+
+# DeLong -----
+
+
+def test_delong_equals_proc():
+    cube = scores_cube(R["s1"], R["s2"])
+    paired = delong_test(cube, a="a", b="b", level=0.9)
+    for name, value in R["paired"].items():
+        assert float(paired[name]) == pytest.approx(value, rel=1e-9), name
+    np.testing.assert_allclose([paired.estimate_a, paired.estimate_b], R["auc"][:2], rtol=1e-12)
+    np.testing.assert_allclose([paired.std_error_a**2, paired.std_error_b**2], R["variance"][:2], rtol=1e-9)
+    other = scores_cube(R["s3"], y=R["y3"])
+    unpaired = delong_test(cube, a="a", b="a", other=other)
+    for name, value in R["unpaired"].items():
+        assert float(unpaired[name]) == pytest.approx(value, rel=1e-9), name
+
+
+def test_delong_is_about_ranks():
+    a, b = np.array(R["s1"]), np.array(R["s2"])
+    found = delong_test(scores_cube(a, b), a="a", b="b")
+    bent = delong_test(scores_cube(np.exp(a), b * 1e6 - 1e9), a="a", b="b")
+    assert float(found.p_value) == pytest.approx(float(bent.p_value), rel=1e-9)
+    assert float(found.estimate) == pytest.approx(float(score(scores_cube(a, b), "auc").diff("configuration")[0]) * -1)
+    swapped = delong_test(scores_cube(a, b), a="b", b="a")
+    assert float(swapped.estimate) == pytest.approx(-float(found.estimate))
+
+
+def test_delong_averages_components_over_repeats():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    values = rng.normal(size=(40, 2, 3)) + y[:, None, None]
+    cube = as_cube(values, y, configurations=["a", "b"], kind="score")
+    found = delong_test(cube, a="a", b="b")
+    auc = score(cube, "auc")
+    assert float(found.estimate) == pytest.approx(float(auc[0] - auc[1]))
+    same = as_cube(np.repeat(values[..., :1], 3, axis=2), y, configurations=["a", "b"], kind="score")
+    one = as_cube(values[..., 0], y, configurations=["a", "b"], kind="score")
+    assert float(delong_test(same, a="a", b="b").p_value) == pytest.approx(
+        float(delong_test(one, a="a", b="b").p_value)
+    )
+    assert float(found.std_error_a) < float(delong_test(one, a="a", b="b").std_error_a)  # partition noise averages out
+
+
+def test_delong_without_variance_is_nan_with_one_warning():
+    y = [0, 0, 0, 1, 1, 1]
+    same = scores_cube(R["s1"], np.exp(np.array(R["s1"])))
+    perfect = scores_cube([1, 2, 3, 4, 5, 6], [1, 1, 1, 2, 2, 2], y=y)
+    for cube in (same, perfect):
+        with pytest.warns(CvstatsWarning, match="delong_test: no variance to test against") as record:
+            found = delong_test(cube, a="a", b="b")
+        assert len(record) == 1
+        assert np.isnan(float(found.p_value))
+        assert float(found.estimate) == 0
+
+
+# contrast -----
+
+
+def test_contrast_of_two_is_the_difference_of_scores_with_the_paired_error():
+    cube = simulate_cube(150, 3, rng=4)
+    found = contrast(cube, "accuracy", a=0, b=2, rng=1, times=4000)
+    right = (cube == cube.label).astype(float)
+    d = right.sel(configuration=0) - right.sel(configuration=2)
+    classical = t_test(d, "sample")
+    assert float(found.estimate) == pytest.approx(float(classical.estimate), abs=1e-12)
+    assert float(found.std_error) == pytest.approx(float(classical.std_error), rel=0.05)
+    assert float(found.df) == 149
+    swapped = contrast(cube, "accuracy", a=2, b=0, rng=1, times=4000)
+    assert float(swapped.conf_low) == pytest.approx(-float(found.conf_high))
+    loss = contrast(cube, "error_rate", a=0, b=2, rng=1, times=4000)
+    assert float(loss.estimate) == pytest.approx(-float(found.estimate))
+
+
+def test_contrast_of_aucs_agrees_with_delong():
+    cube = scores_cube(R["s1"], R["s2"])
+    found, classical = contrast(cube, "auc", a="a", b="b", rng=1, times=4000), delong_test(cube, a="a", b="b")
+    assert float(found.estimate) == pytest.approx(float(classical.estimate))
+    assert float(found.std_error) == pytest.approx(float(classical.std_error), rel=0.07)
+
+
+def test_contrast_of_families_redoes_the_selection():
+    cube = simulate_cube(100, 40, rng=3)
+    draws = bootstrap(cube, 300, rng=2)
+    a, b = list(range(20)), list(range(20, 40))
+    found = contrast(cube, "accuracy", a=a, b=b, draws=draws, rng=0, keep_draws=True)
+    sides = [bbc(cube.sel(configuration=side), "accuracy", draws=draws, ties="random", rng=0) for side in (a, b)]
+    np.testing.assert_allclose([found.estimate_a, found.estimate_b], [side.estimate for side in sides], rtol=1e-12)
+    assert float(found.estimate) == pytest.approx(float(found.draw_estimate.mean()))
+    assert float(found.naive) == pytest.approx(float(sides[0].naive - sides[1].naive))
+    assert (found.selected_a.item(), found.selected_b.item()) == tuple(side.selected.item() for side in sides)
+    marked = cube.assign_coords(learner=("configuration", ["svm"] * 20 + ["rf"] * 20))
+    again = contrast(marked, "accuracy", a={"learner": "svm"}, b={"learner": ["rf"]}, draws=draws, rng=0)
+    assert float(again.p_value) == float(found.p_value)
+
+
+def test_contrast_counts_groups_and_uses_common_samples():
+    cube = simulate_cube(60, 2, rng=1)
+    grouped = cube.assign_coords(group=("sample", np.arange(60) // 3))
+    assert float(contrast(grouped, "accuracy", a=0, b=1, rng=1).df) == 19
+    gap = cube.copy()
+    gap[:10, 0] = np.nan
+    assert float(contrast(gap, "accuracy", a=0, b=1, rng=1).df) == 49
+    part = cube.isel(sample=slice(10, None))
+    assert float(contrast(gap, "accuracy", a=0, b=1, rng=1).p_value) == float(
+        contrast(part, "accuracy", a=0, b=1, rng=1).p_value
+    )
+    draws = bootstrap(cube, 50, rng=1)
+    assert int(contrast(gap, "accuracy", a=0, b=1, draws=draws).n_draws) == 50
+
+
+def test_contrast_maps_over_batches_and_repeats():
+    parts = [simulate_cube(50, 4, repeats=2, rng=i) for i in range(3)]
+    stacked = xr.concat(
+        [part.drop_vars("truth") for part in parts],
+        dim=xr.Variable("trial", [5, 6, 7]),
+        coords="different",
+        compat="equals",
+    )
+    found = contrast(stacked, "accuracy", a=[0, 1], b=[2, 3], rng=1, times=50)
+    alone = contrast(parts[1], "accuracy", a=[0, 1], b=[2, 3], rng=1, times=50)
+    assert float(found.estimate.sel(trial=6)) == pytest.approx(float(alone.estimate))
+
+
+def test_contrast_of_twins_is_nan_with_one_warning():
+    cube = simulate_cube(40, 1, rng=1)
+    twins = xr.concat([cube, cube], "configuration").assign_coords(configuration=["a", "b"])
+    with pytest.warns(CvstatsWarning, match="contrast: the difference does not vary over draws") as record:
+        found = contrast(twins, "accuracy", a="a", b="b", rng=1)
+    assert len(record) == 1
+    assert (float(found.estimate), float(found.std_error)) == (0, 0)
+    assert np.isnan(float(found.p_value))
+
+
+def test_contrast_seed_gives_the_same_numbers():
+    cube = simulate_cube(50, 6, rng=1)
+    xr.testing.assert_identical(
+        contrast(cube, "mcc", a=[0, 1], b=[2], rng=5), contrast(cube, "mcc", a=[0, 1], b=[2], rng=5)
+    )
+
+
+# best_set -----
+
+
+def test_best_set_shrinks_as_samples_grow_and_holds_the_best():
+    sizes = []
+    for n in (50, 500, 5000):
+        cube = simulate_cube(n, 30, rng=2)
+        found = best_set(cube, "accuracy", rng=1)
+        assert bool(found.in_set.sel(configuration=found.selected.item()))
+        assert bool(found.in_set.values[np.argmax(cube.truth.values)])
+        assert int(found.n_set) == int(found.in_set.sum())
+        sizes.append(int(found.n_set))
+    assert sizes[0] > sizes[1] > sizes[2] >= 1
+
+
+def test_best_set_direction_order_and_level():
+    cube = simulate_cube(200, 20, rng=3)
+    draws = bootstrap(cube, 500, rng=1)
+    gain, loss = best_set(cube, "accuracy", draws=draws), best_set(cube, "error_rate", draws=draws)
+    np.testing.assert_array_equal(gain.in_set, loss.in_set)
+    np.testing.assert_allclose(gain.difference, -loss.difference, atol=1e-12)
+    assert float(gain.difference.max()) == 0
+    wider = best_set(cube, "accuracy", draws=draws, level=0.999)
+    assert (wider.in_set | ~gain.in_set).all()
+    mixed = np.random.default_rng(0).permutation(20)
+    other = best_set(cube.isel(configuration=mixed), "accuracy", draws=draws)
+    np.testing.assert_array_equal(other.in_set.sel(configuration=cube.configuration), gain.in_set)
+    assert ((gain.p_value > 0.05) == gain.in_set).all()
+    falls = gain.p_value.values[np.argsort(gain.statistic.values, kind="stable")]
+    assert (np.diff(falls) <= 1e-12).all()
+
+
+def test_best_set_twins_of_the_best_always_stay():
+    cube = simulate_cube(300, 10, rng=5)
+    best = best_set(cube, "accuracy", rng=1).selected.item()
+    twin = cube.sel(configuration=[best]).assign_coords(configuration=[99])
+    found = best_set(xr.concat([cube, twin], "configuration"), "accuracy", rng=1)
+    assert bool(found.in_set.sel(configuration=99))
+    assert float(found.p_value.sel(configuration=99)) == 1.0
+
+
+def test_best_set_leaves_out_the_incomplete_with_one_warning():
+    cube = simulate_cube(100, 5, rng=1).astype(float)
+    cube[:3, 2] = np.nan
+    with pytest.warns(CvstatsWarning, match="best_set: 1 configurations did not predict every sample") as record:
+        found = best_set(cube, "accuracy", rng=1)
+    assert len(record) == 1
+    assert not bool(found.in_set[2])
+    assert np.isnan(float(found.p_value[2]))
+    assert int(best_set(cube.isel(configuration=[0]), "accuracy", rng=1).n_set) == 1
+
+
+def test_best_set_does_not_depend_on_chunks():
+    cube = simulate_cube(80, 12, rng=1)
+    lazy = cube.chunk(configuration=5)
+    xr.testing.assert_allclose(best_set(cube, "accuracy", rng=1).p_value, best_set(lazy, "accuracy", rng=1).p_value)
+
+
+def test_best_set_is_quick():
+    cube = simulate_cube(500, 610, repeats=2, rng=1)
+    best_set(cube, "accuracy", rng=1, times=100)
+    start = time.process_time()
+    best_set(cube, "accuracy", rng=1)
+    assert time.process_time() - start < 5
+
+
+# The level, on simulated cubes without a true difference -----
+
+
+@pytest.mark.slow
+def test_t_tests_of_repeated_folds():
+    """Scores of repeated folds are not independent: the plain t-test rejects far too often, the corrected one not."""
+    plain, corrected = [], []
+    for seed in range(200):
+        cube = simulate_cube(60, 2, beta=EQUAL, folds=5, repeats=8, repeat_share=0.9, rng=seed)
+        folds = fold_scores(cube, "accuracy")
+        a, b = (folds.isel(configuration=j, drop=True) for j in (0, 1))
+        plain.append(float(t_test(a, ("repeat", "fold"), other=b).p_value) < 0.05)
+        corrected.append(float(corrected_t_test(a, ("repeat", "fold"), other=b, test_fraction=1 / 5).p_value) < 0.05)
+    assert np.mean(plain) > 0.3
+    assert np.mean(corrected) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dependence", ["independent", 0.5])
+def test_contrast_of_two_holds_its_level(dependence):
+    p = [
+        float(
+            contrast(
+                simulate_cube(60, 2, beta=EQUAL, dependence=dependence, rng=i), "accuracy", a=0, b=1, rng=i, times=300
+            ).p_value
+        )
+        for i in range(400)
+    ]
+    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 400))
+    assert np.mean(np.array(p) < 0.5) == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 400))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beta", [EQUAL, (9, 6)])
+def test_contrast_of_families_covers_the_true_difference(beta):
+    missed = []
+    for seed in range(150):
+        cube = simulate_cube(80, 30, beta=beta, rng=seed)
+        found = contrast(cube, "accuracy", a=list(range(10)), b=list(range(10, 30)), rng=seed, times=200)
+        truth = cube.truth.values
+        true = truth[int(found.selected_a)] - truth[int(found.selected_b)]
+        missed.append(not float(found.conf_low) <= true <= float(found.conf_high))
+    assert np.mean(missed) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 150)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "c", "dependence"), [(60, 12, "independent"), (150, 25, 0.5)])
+def test_best_set_keeps_all_of_the_best(n, c, dependence):
+    """All are equally good, so the set is right only if it holds every one of them."""
+    lost = []
+    for seed in range(200):
+        cube = simulate_cube(n, c, beta=EQUAL, dependence=dependence, rng=seed)
+        lost.append(int(best_set(cube, "accuracy", rng=seed, times=500).n_set) < c)
+    assert np.mean(lost) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 200)
+
+
+# Bad input -----
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c: mcnemar_test(c, a="a", b="d"), "`b`='d' is not a configuration of `cube`; found 'a', 'b'"),
+        (lambda c: mcnemar_test(c, a="a", b="a"), "`a` and `b` are both 'a'; name two different configurations"),
+        (
+            lambda c: mcnemar_test(c, a="a", b="b", distribution="mid"),
+            "`distribution` must be one of 'exact', 'chi2', 'corrected'",
+        ),
+        (
+            lambda c: mcnemar_test(c.expand_dims(repeat=2), a="a", b="b"),
+            "one prediction per sample, but the cube has 2 along 'repeat'",
+        ),
+        (
+            lambda c: mcnemar_test(c.assign_coords(weight=("sample", np.ones(60))), a="a", b="b"),
+            "has the coordinate 'weight'; use contrast",
+        ),
+        (
+            lambda c: delong_test(c.assign_coords(group=("sample", np.ones(60))), a="a", b="b"),
+            "has the coordinate 'group'; use contrast",
+        ),
+        (lambda c: delong_test(c, a="a", b="b", level=2), "`level` must be a number strictly between 0 and 1"),
+        (lambda c: contrast(c, "auc", a="a", b="a"), "`a` and `b` name the same configurations"),
+        (lambda c: contrast(c, "auc", a=[], b="a"), "`a` names no configuration"),
+        (lambda c: contrast(c, "auc", a={"learner": 1}, b="a"), "'learner' is no coordinate of the configurations"),
+        (lambda c: contrast(c, "auc", a={"configuration": "q"}, b="a"), "matches no configuration of `cube`"),
+        (lambda c: contrast(c, "auc", a="a", b="b", times=5), "`times` must be a whole number of at least 20"),
+        (
+            lambda c: contrast(c, "auc", a="a", b="b", draws=bootstrap(c, 5)),
+            "`draws` holds 5 draws; at least 20 are needed",
+        ),
+        (lambda c: best_set(c, "acu"), r"does not exist \(did you mean 'auc'\?\)"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(InputError, match=message):
+        call(scores_cube(R["s1"], R["s2"], threshold=0.0))
+
+
+def test_bad_input_of_special_cubes():
+    three = as_cube(np.full((6, 2, 3), 1 / 3), list("xyzxyz"), classes=["x", "y", "z"], configurations=["a", "b"])
+    with pytest.raises(InputError, match="delong_test is for two classes"):
+        delong_test(three, a="a", b="b")
+    cube = simulate_cube(20, 2, rng=1).astype(float)
+    cube[:10, 0] = np.nan
+    cube[10:, 1] = np.nan
+    with pytest.raises(InputError, match="`a` and `b` have no sample in common that both predicted"):
+        contrast(cube, "accuracy", a=0, b=1)
