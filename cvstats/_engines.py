@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -30,12 +32,25 @@ class Engine(Protocol):
         ...
 
 
-def engine(metric: Metric, problem: Problem, total: float) -> Engine:
-    """Return the kernel for `metric`; `total` bounds the weight of a draw."""
+def engine(
+    metric: Metric,
+    problem: Problem,
+    total: float,
+    *,
+    gaps: bool | None = None,
+    convert: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Engine:
+    """Return the kernel for `metric`; `total` bounds the weight of a draw.
+
+    `gaps` says whether predictions are missing anywhere in the cube (by default: in this problem), which decides in
+    which unit configurations are compared. `convert` is applied to predictions that are not yet in the metric's form.
+    """
+    if metric.family in ("mean", "smooth"):
+        return SumEngine(metric, problem, max(total, float(problem.n)), gaps=gaps, convert=convert)
+    if convert is not None:
+        problem = replace(problem, p=convert(problem.p))
     if metric.family == "custom":
         return CustomEngine(metric, problem, total)
     if metric.statistic == "concordance":
         return ConcordanceEngine(metric, problem, total)
-    if metric.family == "rank":
-        return RankEngine(metric, problem, total)
-    return SumEngine(metric, problem, max(total, float(problem.n)))
+    return RankEngine(metric, problem, total, gaps=gaps)

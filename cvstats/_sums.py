@@ -7,7 +7,8 @@ cannot err (fixed point), so a sum does not depend on blocking, chunking or the 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from ._arrays import Problem
 
 if TYPE_CHECKING:
     from .metrics import Metric
+
+TILE = 131_072  # numbers in an intermediate array: what fits the cache
 
 
 def on_grid(values: np.ndarray, total: float) -> np.ndarray:
@@ -24,14 +27,17 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     then fits the 53 bits of a double. Whole numbers that are small enough stay as they are, in float32 when that
     is exact too.
     """
-    top = np.abs(values).max(axis=-1, initial=0.0)
+    if values.dtype.kind in "biu":
+        bound = float(values.max(initial=0)) * total
+        return values.astype(np.float32 if bound < 2.0**24 else np.float64)
+    top = np.maximum(values.max(axis=-1, initial=0.0), -values.min(axis=-1, initial=0.0))
     bound = float(top.max(initial=0.0)) * total
     if bound < 2.0**53 and not np.any(values - np.rint(values)):
         return values.astype(np.float32 if bound < 2.0**24 else np.float64)
     with np.errstate(divide="ignore"):
         power = 52 - np.ceil(np.log2(np.where(top > 0, top, 1.0) * total))
     power = np.clip(power, -1000, 1000).astype(int)[..., None]
-    return np.ldexp(np.rint(np.ldexp(values.astype(np.float64), power)), -power)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values.astype(np.float64), power)), -power))
 
 
 class SumEngine:
@@ -45,54 +51,93 @@ class SumEngine:
         Upper bound of the sum of weights of a draw (for exactness).
     pool
         Whether a linear metric may add up a sample's repeats first (one product for all repeats).
+    gaps
+        Whether predictions are missing somewhere in the cube; by default whether they are missing here. Blocks of
+        one cube must agree on it, because it decides in which unit sums are compared.
+    convert
+        Turns raw predictions into the form the metric uses; applied to a few samples at a time.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, pool: bool = True) -> None:
+    def __init__(
+        self,
+        metric: Metric,
+        problem: Problem,
+        total: float,
+        *,
+        pool: bool = True,
+        gaps: bool | None = None,
+        convert: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
         self.metric = metric
         p = problem.p
         self.m, self.r = p.shape[-2], p.shape[-1]
-        missing = _missing(p)
-        y = problem.y[:, None, None] if problem.y.ndim == 1 else problem.y[:, :, None]
-        parts = metric.ingredients(y, p, problem.n_classes)
-        labels = [np.ones(problem.n), *metric.label_parts(problem.y, problem.n_classes)]
         self.pooled = pool and metric.linear
-        self.divisor = 1.0
-        present: np.ndarray | None = None if missing is None else ~missing
-        if self.pooled:
-            parts, present = self._pool(parts, present)
-        else:
-            parts = [part if present is None else np.where(present, part, 0) for part in parts]
+        gaps = bool(np.isnan(np.min(p))) if gaps is None else gaps
+        self.divisor = self._divisor(gaps)
         width = self.m if self.pooled else self.m * self.r
-        self.repeat_weight = self._repeat_weight(present)
+        flat, present = self._ingredients(problem, width, gaps, convert)
+        self.begun = None if self.pooled or present is None else present.any(axis=0).reshape(self.m, self.r)
+        present = None if present is None or present.all() else present
         weight = problem.weight
         self.parts, self.infinite = [], []
-        for part in parts:
-            flat = np.ascontiguousarray(part.reshape(problem.n, width).T)
+        for part in flat:
             if weight is not None:
-                flat = flat * weight
-            flat, infinite = _set_infinite_aside(flat)
-            self.parts.append(on_grid(flat, total))
+                part = part * weight
+            part, infinite = _set_infinite_aside(part)
+            self.parts.append(on_grid(part, total))
             self.infinite.append(infinite)
+        labels = [np.ones(problem.n), *metric.label_parts(problem.y, problem.n_classes)]
         self.labels = [self._label(part, present, weight, total, width) for part in labels]
+        self.exact = self.pooled and bool(metric.monotone) and len(self.labels[0]) == 1
 
-    def _pool(self, parts: list[np.ndarray], present: np.ndarray | None) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Add up each sample's repeats; with gaps a sample's value is its mean over the repeats that have it."""
-        if present is None:
-            self.divisor = float(self.r)
-            small = np.uint8 if self.r < 256 else np.int64
-            return [part.sum(axis=2, dtype=small if part.dtype == bool else None) for part in parts], None
-        count = present.sum(axis=2)
-        self.divisor = float(math.lcm(*(int(k) for k in np.unique(count) if k > 0), 1))
+    def _divisor(self, gaps: bool) -> float:
+        """Return what turns sums over repeats into means.
+
+        With gaps a sample's value is its mean over the repeats that have it. Counting in units of one over the least
+        common multiple of all possible numbers of repeats keeps 0-1 losses whole; beyond 20 repeats it is too large.
+        """
+        if not self.pooled:
+            return 1.0
+        if not gaps:
+            return float(self.r)
+        return float(math.lcm(*range(1, self.r + 1))) if self.r <= 20 else 1.0
+
+    def _ingredients(
+        self, problem: Problem, width: int, gaps: bool, convert: Callable[[np.ndarray], np.ndarray] | None
+    ) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """Return per-sample ingredients (column, n), and where predictions are present (n, column) if some are not."""
+        n, p = problem.n, problem.p
+        step = max(1, TILE // max(1, p.size // n))
+        flat: list[np.ndarray] = []
+        present = np.ones((n, width), bool) if gaps else None
+        for start in range(0, n, step):
+            here = slice(start, min(start + step, n))
+            block = p[..., here, :, :] if convert is None else convert(p[..., here, :, :])
+            y = problem.y[here, None, None] if problem.y.ndim == 1 else problem.y[here, :, None]
+            if self.metric.uses == "label":
+                y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
+            parts = self.metric.ingredients(y, block, problem.n_classes)
+            missing = _missing(block) if gaps else None
+            if present is not None:
+                rows = np.ones((len(y), self.m, self.r), bool) if missing is None else ~missing
+                parts = self._fill(parts, rows, missing is not None)
+                present[here] = rows.any(axis=2) if self.pooled else rows.reshape(len(y), width)
+            elif self.pooled:
+                parts = [add_repeats(part) for part in parts]
+            if not flat:
+                flat = [np.empty((width, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
+            for whole, part in zip(flat, parts, strict=True):
+                whole[:, here] = part.reshape(len(y), width).T
+        return flat, present
+
+    def _fill(self, parts: list[np.ndarray], rows: np.ndarray, some: bool) -> list[np.ndarray]:
+        """Return ingredients with zeros for what is missing; pooled ones as means over repeats, times the divisor."""
+        parts = [np.where(rows, part, 0) for part in parts] if some else parts
+        if not self.pooled:
+            return [part * 1.0 for part in parts]
+        count = rows.sum(axis=2)
         scale = np.where(count > 0, self.divisor / np.maximum(count, 1), 0.0)
-        pooled = [np.where(present, part, 0).sum(axis=2) * scale for part in parts]
-        return pooled, (None if (count > 0).all() else count > 0)
-
-    def _repeat_weight(self, present: np.ndarray | None) -> np.ndarray | None:
-        """Return (m, r) weights that leave out repeats in which a configuration predicted nothing."""
-        if self.pooled or present is None:
-            return None
-        some = present.any(axis=0)
-        return np.asarray(some / np.maximum(some.sum(axis=1, keepdims=True), 1))
+        return [add_repeats(part) * scale for part in parts]
 
     def _label(
         self, part: np.ndarray, present: np.ndarray | None, weight: np.ndarray | None, total: float, width: int
@@ -107,83 +152,130 @@ class SumEngine:
             wide = np.repeat(wide, self.r, axis=1) if wide.shape[1] > 1 else wide
         full = np.broadcast_to(wide, (part.shape[0], width))
         if present is not None:
-            full = np.where(present.reshape(part.shape[0], width), full, 0)
+            full = np.where(present, full, 0)
         return on_grid(np.ascontiguousarray(full.T), total)
 
-    def sums(self, weights: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def sums(
+        self, weights: np.ndarray | Weights, columns: slice = slice(None)
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the ingredient sums (draw, columns) and label sums (draw, 1 or columns) under `weights` (draw, n)."""
-        cast: dict[np.dtype, np.ndarray] = {}
-
-        def product(part: np.ndarray) -> np.ndarray:
-            left = cast.setdefault(part.dtype, weights.astype(part.dtype, copy=False))
-            return np.asarray(left @ part.T)
-
+        cast = weights if isinstance(weights, Weights) else Weights(weights)
         sums = []
         for part, infinite in zip(self.parts, self.infinite, strict=True):
-            value = product(part)
+            value = cast(part.dtype) @ part[columns].T
             if infinite is not None:
-                columns, where = infinite
                 value = value.astype(float)
-                value[:, columns] = np.where(weights @ where.T > 0, np.inf, value[:, columns])
+                value[cast(np.dtype(np.float32)) @ _whole(part, infinite)[columns].T > 0] = np.inf
             sums.append(value)
-        return sums, [product(part) for part in self.labels]
+        return sums, [cast(part.dtype) @ (part if len(part) == 1 else part[columns]).T for part in self.labels]
 
-    def values(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-        """Return scores from sums, averaged over repeats."""
-        scaled = [value.astype(float) / self.divisor for value in sums]
+    def values(self, sums: list[np.ndarray], labels: list[np.ndarray], begun: np.ndarray | None = None) -> np.ndarray:
+        """Return scores (draw, m) from sums, averaged over the repeats in which a configuration predicted anything."""
+        scaled = [_double(value) if self.divisor == 1 else _double(value) / self.divisor for value in sums]
         with np.errstate(divide="ignore", invalid="ignore"):
-            score = self.metric.formula(scaled, [label.astype(float, copy=False) for label in labels])
+            score = self.metric.formula(scaled, [_double(label) for label in labels])
         if self.pooled:
             return np.asarray(score)
-        return self._over_repeats(score.reshape(*score.shape[:-1], self.m, self.r))
+        return self._over_repeats(score.reshape(*score.shape[:-1], -1, self.r), begun)
 
-    def _over_repeats(self, score: np.ndarray) -> np.ndarray:
+    def _over_repeats(self, score: np.ndarray, begun: np.ndarray | None) -> np.ndarray:
+        """Average (..., r) over repeats; `begun` (..., r) says which ones a configuration has."""
         if self.r == 1:
             return np.asarray(score[..., 0])
-        if self.repeat_weight is None:
-            return np.asarray(score.mean(axis=-1))
-        return np.asarray(np.where(self.repeat_weight > 0, score, 0.0) @ np.ones(self.r) * self.repeat_weight.max(axis=-1))
+        if begun is None:
+            return np.asarray(add_repeats(score) / self.r)
+        return np.asarray(add_repeats(np.where(begun, score, 0.0)) / np.maximum(begun.sum(axis=-1), 1))
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        return self.values(*self.sums(weights))
+        return self.criterion(weights)[1]
 
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise, on exact sums where the metric is monotone in one, and the scores."""
-        sums, labels = self.sums(weights)
-        score = self.values(sums, labels)
-        if self.pooled and self.metric.monotone and labels[0].shape[-1] == 1:
-            return sums[0] * np.float32(self.metric.monotone), score
-        return self.metric.sign * score, score
+        if self.exact:
+            sums, labels = self.sums(weights)
+            first = sums[0] if self.metric.monotone > 0 else -sums[0]
+            return first, self.values(sums, labels)
+        score = np.empty((len(weights), self.m))
+        repeats = 1 if self.pooled else self.r
+        step = max(1, TILE // max(1, len(weights) * repeats))
+        cast = Weights(weights)
+        for start in range(0, self.m, step):
+            stop = min(start + step, self.m)
+            begun = None if self.begun is None else self.begun[start:stop]
+            sums, labels = self.sums(cast, slice(start * repeats, stop * repeats))
+            score[:, start:stop] = self.values(sums, labels, begun)
+        return (score if self.metric.sign > 0 else -score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        columns = index if self.pooled else (index[:, None] * self.r + np.arange(self.r)).ravel()
-        each = weights if self.pooled else np.repeat(weights, self.r, axis=0)
+        out = np.empty(len(index))
+        repeats = 1 if self.pooled else self.r
+        step = max(1, TILE // max(1, repeats * weights.shape[1]))
+        for start in range(0, len(index), step):
+            here = slice(start, start + step)
+            out[here] = self._judged(weights[here], index[here], repeats)
+        return out
+
+    def _judged(self, weights: np.ndarray, index: np.ndarray, repeats: int) -> np.ndarray:
+        cast = Weights(weights)
+        n = weights.shape[1]
 
         def gather(part: np.ndarray) -> np.ndarray:
-            rows = part[columns] if part.shape[0] > 1 else np.broadcast_to(part, (len(columns), part.shape[1]))
-            return np.einsum("bn,bn->b", each.astype(part.dtype, copy=False), rows)
+            """Return (draw, repeat) sums of the winners' rows."""
+            left = cast(part.dtype)
+            if len(part) == 1:
+                return np.asarray(left @ part.T)
+            rows = part.reshape(self.m, repeats, n)[index]
+            return np.asarray(np.einsum("bn,brn->br", left, rows))
 
         sums = []
         for part, infinite in zip(self.parts, self.infinite, strict=True):
             value = gather(part).astype(float)
             if infinite is not None:
-                hit = np.zeros((part.shape[0], part.shape[1]), np.float32)
-                hit[infinite[0]] = infinite[1]
-                value[gather(hit) > 0] = np.inf
-            sums.append(value)
-        labels = [gather(part) for part in self.labels]
-        scaled = [value / self.divisor for value in sums]
+                value[gather(_whole(part, infinite)) > 0] = np.inf
+            sums.append(value / self.divisor)
         with np.errstate(divide="ignore", invalid="ignore"):
-            score = self.metric.formula(scaled, [label.astype(float) for label in labels])
+            score = self.metric.formula(sums, [_double(gather(part)) for part in self.labels])
+        score = np.broadcast_to(score, (len(index), repeats))
         if self.pooled:
-            return np.asarray(score)
-        table = score.reshape(len(index), self.r)
-        if self.repeat_weight is None:
-            return np.asarray(table.mean(axis=1))
-        rows = self.repeat_weight[index]
-        return np.asarray((np.where(rows > 0, table, 0.0) * rows).sum(axis=1))
+            return np.asarray(score[:, 0])
+        return self._over_repeats(score, None if self.begun is None else self.begun[index])
+
+
+class Weights:
+    """Weights in the precision of whatever they are multiplied with, converted once."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights = weights
+        self.known: dict[Any, np.ndarray] = {}
+
+    def __call__(self, dtype: np.dtype[Any]) -> np.ndarray:
+        if dtype not in self.known:
+            self.known[dtype] = self.weights.astype(dtype, copy=False)
+        return self.known[dtype]
+
+
+def _double(values: np.ndarray) -> np.ndarray:
+    return values.astype(float, copy=False)
+
+
+def _whole(part: np.ndarray, infinite: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return where an ingredient is infinite, in its own shape."""
+    hit = np.zeros(part.shape, np.float32)
+    hit[infinite[0]] = infinite[1]
+    return hit
+
+
+def add_repeats(part: np.ndarray) -> np.ndarray:
+    """Return the sum over the last axis, added one by one: the same bits for every layout, and fast for few repeats."""
+    r = part.shape[-1]
+    if part.dtype == bool:
+        part = part.view(np.uint8) if r < 256 else part.astype(np.int64)
+    total = part[..., 0].copy()
+    for repeat in range(1, r):
+        total += part[..., repeat]
+    return np.asarray(total)
 
 
 def fold_values(metric: Metric, problem: Problem, member: np.ndarray) -> np.ndarray:
@@ -201,9 +293,7 @@ def fold_values(metric: Metric, problem: Problem, member: np.ndarray) -> np.ndar
     for part, infinite in zip(engine.parts, engine.infinite, strict=True):
         value = by_fold(part)
         if infinite is not None:
-            hit = np.zeros(part.shape, np.float32)
-            hit[infinite[0]] = infinite[1]
-            value[by_fold(hit) > 0] = np.inf
+            value[by_fold(_whole(part, infinite)) > 0] = np.inf
         sums.append(value)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(metric.formula(sums, [by_fold(part) for part in engine.labels]))

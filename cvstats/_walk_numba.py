@@ -1,0 +1,285 @@
+"""The walk down sorted columns, compiled: the same operations in the same order as numpy's, hence the same bits.
+
+Serial and parallel kernels would need different names, because numba's disk cache ignores ``parallel=``; these are
+serial and release the lock, so threads over columns serve instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numba
+import numpy as np
+
+from ._walk import TINY
+
+if TYPE_CHECKING:
+    from ._ranks import Task
+    from ._walk import Lanes
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _compiled(function: F) -> F:
+    """Compile, with the disk cache where a directory can be written."""
+    try:
+        compiled: F = numba.njit(function, nogil=True, cache=True)
+    except RuntimeError:
+        compiled = numba.njit(function, nogil=True)
+    return compiled
+
+
+def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, count: np.ndarray, out: np.ndarray) -> None:
+    """Fill `out` (column, draw) as `_walk.walk` does."""
+    order, positive, weights = task.order[start:stop], task.positive, lanes.weights
+    tied = task.tied[start:stop]
+    last = np.empty((0, 0), bool) if task.last is None else task.last[start:stop]
+    if statistic != "auc":
+        precision_lanes(order, last, tied, count, positive, weights, out)
+        return
+    plain = np.flatnonzero(~tied)
+    if plain.size:
+        kernel = auc_lanes_in_pairs if lanes.counter.kind == "i" else auc_lanes
+        kernel(plain, order, count, positive, weights, out)
+    if plain.size < len(tied):
+        auc_lanes_with_ties(np.flatnonzero(tied), order, last, count, positive, weights, out)
+
+
+@_compiled
+def auc_lanes(
+    columns: np.ndarray,
+    order: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Columns without ties, one sample at a time."""
+    lanes = weights.shape[1]
+    below = np.empty(lanes, out.dtype)
+    for c in columns:
+        line = out[c]
+        for b in range(lanes):
+            line[b] = 0
+            below[b] = 0
+        for k in range(count[c]):
+            row = order[c, k]
+            w = weights[row]
+            if positive[row]:
+                for b in range(lanes):
+                    line[b] += w[b] * below[b]
+            else:
+                for b in range(lanes):
+                    below[b] += w[b]
+        for b in range(lanes):
+            line[b] += line[b]
+
+
+@_compiled
+def auc_lanes_in_pairs(
+    columns: np.ndarray,
+    order: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Columns without ties, two samples at a time: half the loads and stores. Whole numbers only."""
+    lanes = weights.shape[1]
+    below = np.empty(lanes, np.int32)
+    for c in columns:
+        line = out[c]
+        for b in range(lanes):
+            line[b] = 0
+            below[b] = 0
+        size = count[c]
+        for k in range(0, size - 1, 2):
+            one, two = order[c, k], order[c, k + 1]
+            v, w = weights[one], weights[two]
+            if positive[one]:
+                if positive[two]:
+                    for b in range(lanes):
+                        line[b] += (np.int32(v[b]) + np.int32(w[b])) * below[b]
+                else:
+                    for b in range(lanes):
+                        under = below[b]
+                        line[b] += np.int32(v[b]) * under
+                        below[b] = under + np.int32(w[b])
+            elif positive[two]:
+                for b in range(lanes):
+                    under = below[b] + np.int32(v[b])
+                    below[b] = under
+                    line[b] += np.int32(w[b]) * under
+            else:
+                for b in range(lanes):
+                    below[b] += np.int32(v[b]) + np.int32(w[b])
+        if size % 2:
+            row = order[c, size - 1]
+            if positive[row]:
+                w = weights[row]
+                for b in range(lanes):
+                    line[b] += np.int32(w[b]) * below[b]
+        for b in range(lanes):
+            line[b] += line[b]
+
+
+@_compiled
+def auc_lanes_with_ties(
+    columns: np.ndarray,
+    order: np.ndarray,
+    last: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Columns with ties, group by group."""
+    lanes = weights.shape[1]
+    below, gain, loss = np.empty(lanes, out.dtype), np.empty(lanes, out.dtype), np.empty(lanes, out.dtype)
+    for c in columns:
+        line = out[c]
+        for b in range(lanes):
+            line[b] = 0
+            below[b] = 0
+        start = 0
+        size = count[c]
+        while start < size:
+            stop = start + 1
+            while stop < size and not last[c, stop - 1]:
+                stop += 1
+            above, beside = 0, 0
+            for k in range(start, stop):
+                row = order[c, k]
+                w = weights[row]
+                if positive[row]:
+                    if above == 0:
+                        for b in range(lanes):
+                            gain[b] = w[b]
+                    else:
+                        for b in range(lanes):
+                            gain[b] += w[b]
+                    above += 1
+                else:
+                    if beside == 0:
+                        for b in range(lanes):
+                            loss[b] = w[b]
+                    else:
+                        for b in range(lanes):
+                            loss[b] += w[b]
+                    beside += 1
+            if above > 0 and beside > 0:
+                for b in range(lanes):
+                    line[b] += gain[b] * (below[b] + below[b] + loss[b])
+                    below[b] += loss[b]
+            elif above > 0:
+                for b in range(lanes):
+                    line[b] += gain[b] * (below[b] + below[b])
+            else:
+                for b in range(lanes):
+                    below[b] += loss[b]
+            start = stop
+
+
+@_compiled
+def precision_lanes(
+    order: np.ndarray,
+    last: np.ndarray,
+    tied: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Average precision: at the end of each tie group its positives count the precision reached there."""
+    lanes = weights.shape[1]
+    hits, seen, gain = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    for c in range(order.shape[0]):
+        line = out[c]
+        for b in range(lanes):
+            line[b] = 0.0
+            hits[b] = 0.0
+            seen[b] = TINY
+        above = 0
+        for place in range(count[c] - 1, -1, -1):
+            row = order[c, place]
+            w = weights[row]
+            if not positive[row]:
+                for b in range(lanes):
+                    seen[b] += np.float64(w[b])
+            elif above == 0:
+                for b in range(lanes):
+                    seen[b] += np.float64(w[b])
+                    gain[b] = np.float64(w[b])
+                above = 1
+            else:
+                for b in range(lanes):
+                    seen[b] += np.float64(w[b])
+                    gain[b] += np.float64(w[b])
+            if above > 0 and (place == 0 or not tied[c] or last[c, place - 1]):
+                for b in range(lanes):
+                    hits[b] += gain[b]
+                    line[b] += hits[b] / seen[b] * gain[b]
+                above = 0
+
+
+@_compiled
+def judged_area(
+    index: np.ndarray,
+    repeats: int,
+    order: np.ndarray,
+    last: np.ndarray,
+    tied: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill `out` (draw, repeat) with the AUC of configuration ``index[draw]`` under that draw's weights (draw, n)."""
+    for b in range(len(index)):
+        w = weights[b]
+        for r in range(repeats):
+            c = index[b] * repeats + r
+            pos, neg, tp, tn, twice = 0.0, 0.0, 0.0, 0.0, 0.0
+            size = count[c]
+            for k in range(size):
+                row = order[c, k]
+                if positive[row]:
+                    pos += w[row]
+                else:
+                    neg += w[row]
+                if not tied[c] or last[c, k] or k == size - 1:
+                    twice += (pos - tp) * (neg + tn)
+                    tp = pos
+                    tn = neg
+            out[b, r] = twice / (2.0 * tp * tn) if tp > 0 and tn > 0 else np.nan
+
+
+@_compiled
+def judged_precision(
+    index: np.ndarray,
+    repeats: int,
+    order: np.ndarray,
+    last: np.ndarray,
+    tied: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill `out` (draw, repeat) with the average precision of ``index[draw]`` under that draw's weights (draw, n)."""
+    for b in range(len(index)):
+        w = weights[b]
+        for r in range(repeats):
+            c = index[b] * repeats + r
+            pos, neg, tp, total = 0.0, 0.0, 0.0, 0.0
+            for k in range(count[c] - 1, -1, -1):
+                row = order[c, k]
+                if positive[row]:
+                    pos += w[row]
+                else:
+                    neg += w[row]
+                if (k == 0 or not tied[c] or last[c, k - 1]) and pos > tp:
+                    total += (pos - tp) * (pos / (pos + neg))
+                    tp = pos
+            out[b, r] = total / tp if tp > 0 else np.nan
