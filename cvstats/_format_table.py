@@ -14,8 +14,11 @@ from ._render import RENDERERS, Cell, Grid
 
 NOTE = "* P < 0.05, ** P < 0.01"
 _QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
-_UNITS = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism", "truth")
-_SCALED = (*_UNITS, "std_dev", "rmse")
+# numbers in the metric's unit: scaled together, digits from the standard error
+_SCALED = {
+    *("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism", "bbc_plain"),
+    *("estimate_a", "estimate_b", "difference", "truth", "std_dev", "rmse"),
+}
 _LEFT_OUT = ("bound_low", "bound_high")
 _STARS = {"estimate": "p_value", "std_dev": "obrien_p_value"}
 _TITLES = {"std_dev": "Standard deviation", "rmse": "Root mean square", "p_value": "P", "std_error": "SE", "df": "df"}
@@ -277,8 +280,9 @@ def _leading_text(frame: pd.DataFrame, names: Sequence[str]) -> bool:
 
 def _interval_title(result: xr.Dataset | None) -> str:
     if result is not None and "conf_level" in result.coords:
-        levels = np.unique(np.asarray(result["conf_level"].values, float))
-        if len(levels) == 1 and not np.isnan(levels[0]):
+        levels = np.asarray(result["conf_level"].values, float)
+        levels = np.unique(levels[~np.isnan(levels)])
+        if len(levels) == 1:
             return f"{100 * levels[0]:.4g}% CI"
     return "Interval"
 
@@ -288,15 +292,22 @@ def _row_places(name: str, frame: pd.DataFrame, factor: float) -> list[int]:
     if column.dtype.kind in "iu":
         return [0] * len(frame)
     if name in _SCALED and "std_error" in frame:
-        errors = frame["std_error"].to_numpy(float) * factor
-        return [decimals(np.array([e])) if e > 0 else plain_decimals(column * factor) for e in errors]
+        return _each_place(frame["std_error"].to_numpy(float) * factor, column * factor)
     if name in _SCALED and {"conf_low", "conf_high"} <= set(frame.columns):
-        errors = (frame["conf_high"] - frame["conf_low"]).to_numpy(float) * factor / 3.92
-        return [decimals(np.array([e])) if e > 0 else plain_decimals(column * factor) for e in errors]
+        return _each_place((frame["conf_high"] - frame["conf_low"]).to_numpy(float) * factor / 3.92, column * factor)
     if name.startswith("df") or name.endswith("_df"):
         return [0 if float(v).is_integer() else 1 for v in column]
+    if name == "n" or name.startswith("n_"):
+        return [0] * len(frame)
     times = factor if name in _SCALED else 1.0
     return [plain_decimals(column * times)] * len(frame)
+
+
+def _each_place(errors: np.ndarray, column: np.ndarray) -> list[int]:
+    """Return decimals row by row; rows without a standard error take those of the others."""
+    known = np.isfinite(errors) & (errors > 0)
+    usual = decimals(errors) if known.any() else plain_decimals(column)
+    return [decimals(errors[at : at + 1]) if known[at] else usual for at in range(len(errors))]
 
 
 def decimals(errors: np.ndarray) -> int:

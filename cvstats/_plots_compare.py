@@ -34,6 +34,15 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     References
     ----------
     Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
+    >>> ax = cs.plot_critical_difference(cs.critical_difference(error, "dataset", by="method"))
+    >>> [text.get_text().strip() for text in ax.texts][-1]
+    'c (3.00)'
     """
     if not isinstance(result, xr.Dataset) or not {"mean_rank", "cd", "clique"} <= {*result.variables}:
         raise InputError("`result` must come from critical_difference().")
@@ -110,6 +119,15 @@ def plot_bias(
     ndarray of matplotlib.axes.Axes
         Rows (bias, spread) by columns (methods); their figure is ``axes[0, 0].figure``. Error bars are the
         confidence limits of the mean; bias above zero is optimistic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> bias = xr.DataArray(np.random.default_rng(1).normal(size=(2, 3, 9)), dims=("method", "size", "trial"))
+    >>> cs.plot_bias(cs.bias_table(bias, 0 * bias, dim="trial")).shape
+    (2, 2)
     """
     if not isinstance(table, xr.Dataset) or not {"estimate", "conf_low", "conf_high", "std_dev"} <= {*table.data_vars}:
         raise InputError("`table` must come from bias_table().")

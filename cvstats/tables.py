@@ -15,6 +15,7 @@ from ._format_table import format_table
 __all__ = ["augment", "bind", "confint", "format_table", "tidy"]
 
 QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
+_SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
 # what a row of a result is about, the first that is there
 _MAIN = ("estimate", "cd", "statistic", "p_value")
 
@@ -29,7 +30,8 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
     Parameters
     ----------
     x : Dataset or DataArray
-        A result, a metric's values, or a cube (class codes come out as class names).
+        A result, a metric's values, or a cube. Class codes of a cube come out as class names; its ``kind``,
+        ``positive`` and ``threshold`` go to the frame's ``attrs`` instead of being repeated in every row.
 
     Returns
     -------
@@ -49,9 +51,14 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
     """
     if isinstance(x, xr.DataArray):
         name = str(x.name) if x.name is not None else "value"
+        settled: dict[Hashable, Any] = {}
         if {"sample", "configuration", "kind"} <= {*x.dims, *x.coords}:
             x = _named_classes(x)
-        return _frame({name: x.variable}, x, x.dims)
+            settled = {key: plain(x.coords[key].values[()]) for key in _SETTLED if key in x.coords}
+            x = x.drop_vars(list(settled))
+        frame = _frame({name: x.variable}, x, x.dims)
+        frame.attrs = settled
+        return frame
     if not isinstance(x, xr.Dataset):
         raise InputError(f"`x` must be a result (Dataset), a metric or a cube (DataArray); got {type(x).__name__}.")
     dims = main_dims(x)
@@ -74,9 +81,13 @@ def _named_classes(cube: xr.DataArray) -> xr.DataArray:
 
     if str(cube.coords["kind"].item()) != "label":
         return cube
-    names = np.array([*(class_names(cube) or []), None], dtype=object)
+    known = class_names(cube) or []
     codes = np.asarray(cube.values, dtype=float)
-    return cube.copy(data=names[np.where(np.isnan(codes), len(names) - 1, codes).astype(int)])
+    gone = np.isnan(codes)
+    names = np.array(known) if len({type(name) for name in known}) == 1 else np.array(known, dtype=object)
+    if gone.any():  # only text and mixed names need objects to be able to be missing
+        names = np.array([*known, np.nan]) if names.dtype.kind in "iuf" else np.array([*known, None], dtype=object)
+    return cube.copy(data=names[np.where(gone, len(names) - 1, codes).astype(np.intp)])
 
 
 def _frame(variables: dict[str, xr.Variable], x: xr.Dataset | xr.DataArray, dims: Sequence[Hashable]) -> pd.DataFrame:
@@ -107,6 +118,7 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
         Results of protocols or tests, or of `bind` itself. Labels along shared dims must agree.
     **named : Dataset
         Results to stack under the given name instead of their own, for example the same protocol with other settings.
+        (`winner` beside `bbc`, when both used that estimator, becomes ``"winner (bbc)"`` without being named.)
 
     Returns
     -------
@@ -130,6 +142,7 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
         if not isinstance(one, xr.Dataset):
             raise InputError(f"`bind` stacks results (Datasets); got {type(one).__name__}.")
     parts = [_with_method(one, None) for one in results] + [_with_method(one, name) for name, one in named.items()]
+    parts = _told_apart(parts, given)
     labels = [plain(label) for part in parts for label in part["method"].values]
     twice = sorted({str(label) for label in labels if labels.count(label) > 1})
     if twice:
@@ -175,6 +188,20 @@ def _with_method(one: xr.Dataset, name: str | None) -> xr.Dataset:
     return wide
 
 
+def _told_apart(parts: list[xr.Dataset], given: list[xr.Dataset]) -> list[xr.Dataset]:
+    """Name results of one method by the function that made them too: `winner` may have used the estimator of `bbc`."""
+    functions = [str(one.attrs.get("call", "")).split("(")[0] for one in given]
+    makers = [(plain(part["method"].values[0]), name) for part, name in zip(parts, functions, strict=True)]
+    labels = [plain(label) for part in parts for label in part["method"].values]
+    out = []
+    for part, maker in zip(parts, makers, strict=True):
+        label, function = maker
+        alone = part.sizes["method"] == 1 and makers.count(maker) == 1
+        clash = alone and labels.count(label) > 1 and function not in ("", label)
+        out.append(part.assign_coords(method=[f"{function} ({label})"]) if clash else part)
+    return out
+
+
 def _check_same_labels(first: xr.Dataset, part: xr.Dataset) -> None:
     for dim in first.dims:
         if dim == "method" or dim not in part.dims:
@@ -206,8 +233,9 @@ def _complete(
 def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     """Return `result` with its interval at another level.
 
-    Results with kept draws (``keep_draws=True``) get the percentile interval of those draws (type 7 quantiles);
-    t-based tests get ``estimate`` plus or minus the Student quantile times ``std_error``.
+    Results with kept draws (``keep_draws=True``) get the percentile interval of those draws (type 7 quantiles),
+    whatever their own interval was; t-based tests get ``estimate`` plus or minus the Student quantile times
+    ``std_error``.
 
     Parameters
     ----------
@@ -219,7 +247,8 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     Returns
     -------
     Dataset
-        A copy with ``conf_low``, ``conf_high`` and the coordinates ``conf_level`` and ``interval`` replaced.
+        A copy with ``conf_low``, ``conf_high`` (and one-sided bounds, where there were any) and the coordinates
+        ``conf_level`` and ``interval`` replaced. One-sided alternatives become two-sided intervals.
 
     Examples
     --------
@@ -232,22 +261,24 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     level = check_level(level)
     if not isinstance(result, xr.Dataset):
         raise InputError(f"`result` must be a result (Dataset); got {type(result).__name__}.")
-    ends = [(1 - level) / 2, (1 + level) / 2]
+    ends = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
     if "draw_estimate" in result:
-        limits = result["draw_estimate"].quantile(ends, dim="draw", skipna=True)
-        low, high = (limits.isel(quantile=at, drop=True) for at in (0, 1))
+        quantiles = result["draw_estimate"].quantile(ends, dim="draw", skipna=True)
+        limits = [quantiles.isel(quantile=at, drop=True) for at in range(4)]
         kind = "percentile"
     elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):
         from scipy.special import stdtrit
 
-        half = result["std_error"] * stdtrit(result["df"].values, ends[1])
-        low, high, kind = result["estimate"] - half, result["estimate"] + half, "t"
+        limits = [result["estimate"] + result["std_error"] * stdtrit(result["df"].values, end) for end in ends]
+        kind = "t"
     else:
         raise InputError(
             "`result` has neither kept draws nor a t-based interval to re-read; "
             "run the protocol with keep_draws=True, or with level= set to what is wanted."
         )
-    found = result.assign(conf_low=low, conf_high=high)
+    found = result.assign(conf_low=limits[0], conf_high=limits[1])
+    if "bound_low" in result:
+        found = found.assign(bound_low=limits[2], bound_high=limits[3])
     for name, value in (("conf_level", level), ("interval", kind)):
         old = result.coords[name] if name in result.coords else xr.DataArray(0)
         found = found.assign_coords({name: (old.dims, np.full(old.shape, value))})
@@ -274,6 +305,16 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         ``sample`` (and other dims of the cube), ``selected``, ``prediction``, ``label``, ``fold`` and further
         coordinates of the samples; for numbers also ``residual`` (label minus prediction), for classes
         ``predicted_class`` and ``correct`` where the cube settles them.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6]], [1, 0, 1], configurations=["a", "b"])
+    >>> cs.augment(cube, cs.cvt(cube, "accuracy"))
+       sample selected  prediction  label predicted_class  correct
+    0       0        a         0.9      1               1      1.0
+    1       1        a         0.2      0               0      1.0
+    2       2        a         0.8      1               1      1.0
     """
     from .cube import check_cube, class_names
 
@@ -291,7 +332,7 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         raise InputError(f"`result` selected {label!r}, which is not a configuration of `cube`; found {show(known)}.")
     one = cube.sel(configuration=label, drop=True).rename("prediction")
     kind = str(cube.coords["kind"].item())
-    settled = [name for name in ("kind", "positive", "threshold", "classes") if name in one.coords]
+    settled = [name for name in _SETTLED if name in one.coords]
     if "label_class" in one.dims:
         winner = _predicted(one, class_names(cube))
         frame = _frame({"predicted_class": winner.variable}, winner.drop_vars(settled, errors="ignore"), winner.dims)

@@ -289,14 +289,14 @@ def test_best_set_is_quick():
 def test_t_tests_of_repeated_folds():
     """Scores of repeated folds are not independent: the plain t-test rejects far too often, the corrected one not."""
     plain, corrected = [], []
-    for seed in range(200):
+    for seed in range(100):
         cube = simulate_cube(60, 2, beta=EQUAL, folds=5, repeats=8, repeat_share=0.9, rng=seed)
         folds = fold_scores(cube, "accuracy")
         a, b = (folds.isel(configuration=j, drop=True) for j in (0, 1))
         plain.append(float(t_test(a, ("repeat", "fold"), other=b).p_value) < 0.05)
         corrected.append(float(corrected_t_test(a, ("repeat", "fold"), other=b, test_fraction=1 / 5).p_value) < 0.05)
     assert np.mean(plain) > 0.3
-    assert np.mean(corrected) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean(corrected) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 100)
 
 
 @pytest.mark.slow
@@ -308,23 +308,23 @@ def test_contrast_of_two_holds_its_level(dependence):
                 simulate_cube(60, 2, beta=EQUAL, dependence=dependence, rng=i), "accuracy", a=0, b=1, rng=i, times=300
             ).p_value
         )
-        for i in range(400)
+        for i in range(250)
     ]
-    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 400))
-    assert np.mean(np.array(p) < 0.5) == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 400))
+    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 250))
+    assert np.mean(np.array(p) < 0.5) == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 250))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beta", [EQUAL, (9, 6)])
 def test_contrast_of_families_covers_the_true_difference(beta):
     missed = []
-    for seed in range(150):
+    for seed in range(80):
         cube = simulate_cube(80, 30, beta=beta, rng=seed)
         found = contrast(cube, "accuracy", a=list(range(10)), b=list(range(10, 30)), rng=seed, times=200)
         truth = cube.truth.values
         true = truth[int(found.selected_a)] - truth[int(found.selected_b)]
         missed.append(not float(found.conf_low) <= true <= float(found.conf_high))
-    assert np.mean(missed) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(missed) < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 80)
 
 
 @pytest.mark.slow

@@ -85,6 +85,9 @@ def test_tidy_of_a_cube_names_classes_and_keeps_the_order():
     assert frame["prediction"].tolist() == predictions.ravel().tolist()
     assert frame["label"].tolist() == ["x", "x", "y", "y", "y", "y"]
     assert frame["fold"].tolist() == [0, 0, 1, 1, 1, 1]
+    assert list(frame) == ["sample", "configuration", "prediction", "label", "fold"]
+    assert frame.attrs["kind"] == "label"
+    assert frame.attrs["positive"] == "x"
 
 
 def test_tidy_keeps_what_was_not_predicted():
@@ -120,6 +123,35 @@ def test_bind_fills_text_with_empty_text_and_keeps_maps(bias):
     both = bind(a=t, b=t.assign(selected=("size", ["u", "v"])))
     assert both.selected.values.tolist() == [["", ""], ["u", "v"]]
     assert both.estimate.dims == ("method", "size")
+
+
+def test_bind_tells_winner_from_bbc():
+    import cvstats as cs
+
+    cube = cs.simulate_cube(60, 8, rng=1)
+    both = bind(cs.cvt(cube, "accuracy"), cs.bbc(cube, "accuracy", rng=1), cs.winner(cube, "accuracy", rng=1))
+    assert both.method.values.tolist() == ["cvt", "bbc", "winner (bbc)"]
+    assert both.interval.values.tolist() == ["none", "percentile", "calibrated"]
+    assert both.win_rate.dims == ("method", "configuration")
+    assert np.isnan(both.win_rate.values[0]).all()
+    assert both.attrs["cube_hash"] == cs.cvt(cube, "accuracy").attrs["cube_hash"]
+    lines = format_table(both, values=["estimate", "conf_low", "conf_high", "n_draws"]).splitlines()
+    assert "95% CI" in lines[0]
+    assert lines[2].split()[-2:] == ["NA", "NA"]
+    assert lines[4].split()[-1] == "1000"
+
+
+def test_tidy_of_a_large_cube_is_quick():
+    import time
+
+    import cvstats as cs
+
+    cube = cs.simulate_cube(500, 200, repeats=5, rng=1)
+    start = time.process_time()
+    frame = tidy(cube)
+    assert len(frame) == 500_000
+    assert time.process_time() - start < 1
+    assert set(frame["prediction"]) == {0, 1}
 
 
 def test_bind_survives_netcdf(bias, tmp_path):
@@ -160,6 +192,7 @@ def test_confint_rereads_t_intervals(bias):
     at_90, at_50 = t_test(bias, "trial", level=0.9), t_test(bias, "trial", level=0.5)
     again = confint(at_90, level=0.5)
     np.testing.assert_allclose(again.conf_low, at_50.conf_low, rtol=1e-12)
+    np.testing.assert_allclose(again.bound_high, at_50.bound_high, rtol=1e-12)
     assert float(again.conf_level) == 0.5
     assert float(at_90.conf_level) == 0.9
     both = confint(bind(a=at_90, b=corrected_t_test(bias, "trial", test_fraction=0.2)), level=0.5)
