@@ -13,7 +13,7 @@ from .judge import restricted, select_and_judge
 from .resample import Bootstrap, group_codes
 
 if TYPE_CHECKING:
-    from .intervals import Evidence
+    from ._evidence import Evidence
     from .metrics import Metric
 
 OUTER_STREAM, INNER_STREAM = 1, 2  # keep these draws apart from those of the estimate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from .intervals import Evidence
+    from ._evidence import Evidence
     from .metrics import Metric
 
 
@@ -154,8 +154,13 @@ class LogScale:
         centre = self._loss(evidence.estimate)
         if square <= 0 or not centre > 0:
             return LineSpread(0.0)
-        own = kappa * float(evidence.variance[good].sum()) / square
-        return LineSpread(float(np.sqrt(own + psi * selection_variance(evidence) / centre**2)))
+        own = float(evidence.variance[good].sum()) / square
+        if evidence.wins is not None:  # poor configurations have large losses and little relative noise
+            used = good & (loss > 0)
+            share = evidence.wins[used]
+            if share.sum() > 0:
+                own = max(own, float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum()))
+        return LineSpread(float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)))
 
 
 @dataclass(frozen=True)

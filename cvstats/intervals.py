@@ -8,57 +8,13 @@ A method is a small frozen object: ``limits(evidence, level)`` returns the lower
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-import xarray as xr
 
-from ._check import InputError, check_count, nearest
-from ._scales import Scale, scale_of
-from .metrics import Metric
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that an interval method may use, for one cube without batch dims."""
-
-    metric: Metric
-    estimate: float  # the point estimate, in the metric's unit
-    bbc: float  # plain BBC
-    naive: float  # the winner's score on all data
-    scores: np.ndarray  # (configuration,) scores on all data of those that may be selected
-    variance: np.ndarray  # (configuration,) their variance over draws
-    chosen: np.ndarray  # (draw,) score on all data of each draw's winner
-    values: np.ndarray  # (draw,) each draw's judged value
-    n: int  # independent units: samples, or groups
-    smallest_class: int  # samples of the rarest class (n for metrics that need none)
-    estimator: str = "bbc"  # "bbc", "bbc_cross_repeat", "bbc_ncv" or "bbc_x"
-    cube: xr.DataArray | None = None
-    seed: int = 0
-    grouped: bool = False
-    weighted: bool = False
-
-    @property
-    def one_configuration(self) -> bool:
-        """Whether nothing was selected."""
-        return len(self.scores) == 1
-
-
-class Method(Protocol):
-    """An interval method."""
-
-    @property
-    def name(self) -> str:
-        """Its name in results."""
-        ...
-
-    def refuse(self, evidence: Evidence) -> str | None:
-        """Return why the method does not apply, or None."""
-        ...
-
-    def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
-        """Return lower limit, upper limit and standard error."""
-        ...
+from ._calibration import bbc_x, constants, standing_out
+from ._check import InputError, check_count, check_option, nearest
+from ._evidence import Evidence, Method
+from ._scales import LineScale, Scale, UnitScale, scale_of
 
 
 @dataclass(frozen=True)
@@ -96,12 +52,6 @@ class percentile:  # noqa: N801 - a configured method reads as a call
         return float(low), float(high), error
 
 
-# kappa (inflation of the sampling variance) and psi (weight of the selection variance) by estimator, and kappa for
-# rank metrics; tuned on designs with refitted learners and fixed models, see the coverage study in the documentation.
-CONSTANTS = {"bbc": (1.3, 1.0), "bbc_cross_repeat": (1.15, 1.0), "bbc_ncv": (1.15, 1.0), "bbc_x": (1.0, 0.5)}
-RANK_KAPPA = 1.5
-
-
 @dataclass(frozen=True)
 class calibrated:  # noqa: N801
     r"""Calibrated interval: Wilson's limits at an effective sample size that counts noise of data and of selection.
@@ -113,18 +63,20 @@ class calibrated:  # noqa: N801
               n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
 
     and Student's t on N - 1 degrees of freedom (groups count as units). Losses without an upper end are treated
-    alike on the log scale. For models refitted in every fold the upper limit is the larger of those centred at BBC
-    and at BBC-X.
+    alike on the log scale, with the relative variance of the draws' winners where it exceeds the pooled one. For
+    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X.
 
-    Valid for metrics with a known range end, N >= 5 and 5 samples of each class where the metric needs classes.
-    Not for one configuration far above all others unless ``safe_upper=True``.
+    Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
+    classes (NaN limits below).
 
     Parameters
     ----------
     kappa, psi
-        Constants; by default those of the estimator at hand.
+        Constants; by default those of the estimator and the kind of metric at hand.
     safe_upper
-        Never put the upper limit below the naive Wilson limit of the winner.
+        Whether the upper limit heeds the naive Wilson limit of the winner. ``"auto"``: always for rank metrics, and
+        for others in so far as the winner won more draws than the next configuration (fully at four times as many);
+        True: always; False: never.
 
     Examples
     --------
@@ -137,12 +89,24 @@ class calibrated:  # noqa: N801
 
     kappa: float | None = None
     psi: float | None = None
-    safe_upper: bool = False
+    safe_upper: bool | str = "auto"
 
     name = "calibrated"
 
+    def __post_init__(self) -> None:
+        for value, argument in ((self.kappa, "kappa"), (self.psi, "psi")):
+            if value is not None and not (np.isfinite(value) and value >= 0):
+                raise InputError(f"`{argument}` must be a number >= 0, or None for the tuned constant; got {value!r}.")
+        if not isinstance(self.safe_upper, bool):
+            check_option(self.safe_upper, ("auto",), "safe_upper")
+
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
+        if isinstance(scale_of(evidence.metric), LineScale):
+            return (
+                f"the range of {evidence.metric.name} has no end to build a scale on; give as_metric(range=...) "
+                "or use interval='double_bootstrap'"
+            )
         return None
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
@@ -150,41 +114,29 @@ class calibrated:  # noqa: N801
         from scipy.special import stdtrit
 
         scale = scale_of(evidence.metric)
-        kappa, psi = CONSTANTS[evidence.estimator]
-        if evidence.metric.family == "rank" and evidence.estimator == "bbc":
-            kappa = RANK_KAPPA
-        kappa = kappa if self.kappa is None else self.kappa
-        psi = psi if self.psi is None else self.psi
+        tuned = constants(evidence, isinstance(scale, UnitScale))
+        kappa = tuned.kappa if self.kappa is None else self.kappa
+        psi = tuned.psi if self.psi is None else self.psi
         t = float(stdtrit(evidence.n - 1, (1 + level) / 2))
         spread = scale.spread(evidence, kappa, psi)
         centre = scale.forward(evidence.estimate)
         low, high = spread.limits(centre, t)
         if evidence.estimator in ("bbc", "bbc_cross_repeat"):
             high = max(high, spread.limits(scale.forward(bbc_x(evidence)), t)[1])
-        if self.safe_upper:
-            naive = scale.spread(evidence, 1.0, 0.0)
-            high = max(high, naive.limits(scale.forward(evidence.naive), t)[1])
+        share = self._share(evidence, tuned.safe)
+        if share > 0:
+            towards = evidence.bbc + share * (evidence.naive - evidence.bbc)
+            naive = scale.spread(evidence, tuned.safe_kappa, 0.0)
+            high = max(high, naive.limits(scale.forward(towards), t)[1])
         low, high = min(low, centre), max(high, centre)
-        ends = sorted((scale.back(low), scale.back(high)))
-        return ends[0], ends[1], scale.error_back(centre, spread.error(centre))
+        ends = np.clip(sorted((scale.back(low), scale.back(high))), *evidence.metric.range)
+        return float(ends[0]), float(ends[1]), scale.error_back(centre, spread.error(centre))
 
-
-def bbc_x(evidence: Evidence) -> float:
-    """Return BBC-X: BBC moved back by the part of its pessimism that fixed models show. An experimental heuristic.
-
-    With m the mean score over configurations, D = max(BBC - m, 0) and rho = D / (CVT - m), all in performance
-    direction, BBC-X = m + 4 D / (rho + sqrt(rho^2 + 8)). It lies between BBC and (CVT + 2 BBC) / 3, and depends on
-    how many poor configurations were tried through m.
-    """
-    sign = evidence.metric.sign
-    scores = evidence.scores[np.isfinite(evidence.scores)]
-    naive, bbc = sign * evidence.naive, sign * evidence.bbc
-    mean = sign * float(scores.mean()) if len(scores) else np.nan
-    if evidence.one_configuration or not mean < naive:
-        return evidence.naive
-    gap = max(bbc - mean, 0.0)
-    rho = min(gap / (naive - mean), 1.0)
-    return sign * (mean + 4 * gap / (rho + np.sqrt(rho**2 + 8)))
+    def _share(self, evidence: Evidence, safe: str) -> float:
+        """Return how far the upper limit's centre moves from BBC to the naive score."""
+        if isinstance(self.safe_upper, bool):
+            return float(self.safe_upper)
+        return standing_out(evidence) if safe == "standing out" else float(safe == "always")
 
 
 @dataclass(frozen=True)

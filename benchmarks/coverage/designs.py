@@ -1,4 +1,4 @@
-"""The designs of the study. Constants are tuned on "tuning"; "held_out" shares no generator, learner or data with it."""
+"""The designs of the study. Constants are tuned on "tuning"; "held_out" shares no generator, learner or data."""
 
 from __future__ import annotations
 

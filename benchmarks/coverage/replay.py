@@ -61,6 +61,7 @@ def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Ev
             n=n,
             smallest_class=int(column["smallest"][i]),
             estimator=estimator_of(label),
+            wins=column["wins"][i] / column["wins"][i].sum(),
         )
 
 

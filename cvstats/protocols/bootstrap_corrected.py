@@ -192,6 +192,7 @@ def bootstrap_run(
         seed=seed,
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
+        wins=out["win_rate"].values[choice.eligible],
     )
     return Run(out, choice, evidence, weights, unusable_note(out))
 

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .._arrays import problem
-from .._check import InputError, check_level, check_option
-from .._results import call_text, result
-from .._sums import SumEngine
-from ..cube import check_cube
-from ..intervals import bbc_x, get_method, interval_limits
-from ..judge import map_batches, select_and_judge
-from ..metrics import Metric, bound_metric, score
-from ..resample import Rng, entropy
-from ..select import Select, select_best
+from cvstats._arrays import problem
+from cvstats._calibration import bbc_x
+from cvstats._check import InputError, check_level, check_option
+from cvstats._results import call_text, result
+from cvstats._sums import SumEngine
+from cvstats.cube import check_cube
+from cvstats.intervals import get_method, interval_limits
+from cvstats.judge import map_batches, select_and_judge
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.resample import Rng, entropy
+from cvstats.select import Select, select_best
+
 from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make_draws, warn_once
 from .nested import check_inner
 

@@ -1,0 +1,75 @@
+"""Constants and rules of the calibrated interval, tuned on refitted learners (see the coverage study in the docs)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Constants:
+    """How wide a calibrated interval is."""
+
+    kappa: float  # inflation of the sampling variance
+    psi: float  # weight of the selection variance
+    safe: str = "never"  # when the upper limit heeds the naive score: "never", "standing out" or "always"
+    safe_kappa: float = 1.0  # kappa of the naive limit
+
+
+BOUNDED = {
+    "bbc": Constants(1.3, 1.0, "standing out"),
+    "bbc_cross_repeat": Constants(1.15, 1.0, "standing out"),
+    "bbc_ncv": Constants(1.15, 1.0),
+    "bbc_x": Constants(1.0, 0.5),
+}
+# Pooled over folds, AUC compares scores of different models and errs on the low side: the naive limit is heeded always.
+RANK = BOUNDED | {"bbc": Constants(1.5, 1.0, "always", 1.5)}
+# Real-valued losses have heavier tails than a 0-1 score.
+LOSS = {
+    "bbc": Constants(1.75, 1.0),
+    "bbc_cross_repeat": Constants(1.55, 1.0),
+    "bbc_ncv": Constants(1.55, 1.0),
+    "bbc_x": Constants(1.35, 0.5),
+}
+
+
+def constants(evidence: Evidence, bounded: bool) -> Constants:
+    """Return the constants for a metric on a bounded or unbounded scale."""
+    if not bounded:
+        return LOSS[evidence.estimator]
+    return (RANK if evidence.metric.family == "rank" else BOUNDED)[evidence.estimator]
+
+
+def standing_out(evidence: Evidence) -> float:
+    """Return how far the winner stands out, from 0 (won no more draws than the next) to 1 (four times as many)."""
+    wins = evidence.wins
+    if wins is None or len(wins) < 2:
+        return 0.0
+    best = int(np.argmax(evidence.metric.sign * evidence.scores))
+    own, next_best = float(wins[best]), float(np.delete(wins, best).max())
+    if own <= 0:
+        return 0.0
+    return float(np.clip((own / (own + next_best) - 0.5) / 0.3, 0.0, 1.0))
+
+
+def bbc_x(evidence: Evidence) -> float:
+    """Return BBC-X: BBC moved back by the part of its pessimism that fixed models show. An experimental heuristic.
+
+    With m the mean score over configurations, D = max(BBC - m, 0) and rho = D / (CVT - m), all in performance
+    direction, BBC-X = m + 4 D / (rho + sqrt(rho^2 + 8)). It lies between BBC and (CVT + 2 BBC) / 3, and depends on
+    how many poor configurations were tried through m.
+    """
+    sign = evidence.metric.sign
+    scores = evidence.scores[np.isfinite(evidence.scores)]
+    naive, bbc = sign * evidence.naive, sign * evidence.bbc
+    mean = sign * float(scores.mean()) if len(scores) else np.nan
+    if evidence.one_configuration or not mean < naive:
+        return evidence.naive
+    gap = max(bbc - mean, 0.0)
+    rho = min(gap / (naive - mean), 1.0)
+    return float(sign * (mean + 4 * gap / (rho + np.sqrt(rho**2 + 8))))
