@@ -255,7 +255,7 @@ def test_mljar():
     cube = read_predictions(FILES / "mljar_binary.csv")
     raw = pd.read_csv(FILES / "mljar_binary.csv")
     assert cube["positive"].item() == "virginica"
-    np.testing.assert_array_equal(cube.values[:, 0], raw.iloc[:, 1])
+    np.testing.assert_allclose(cube.values[:, 0], raw.iloc[:, 1], rtol=0, atol=2e-16)
     np.testing.assert_array_equal(cube["label"].values == "virginica", raw["target"] == 1)
     other = read_predictions(FILES / "mljar_binary.csv", positive="versicolor")
     np.testing.assert_array_equal(other.values, 1 - cube.values)
@@ -294,7 +294,7 @@ def test_autogluon():
     assert cube["configuration"].values.tolist() == ["knn", "gbm"]
     assert cube["sample"].values[0].startswith("plant ")
     raw = pd.read_csv(files["gbm"], index_col=0)
-    np.testing.assert_array_equal(cube.sel(configuration="gbm"), raw["virginica"])
+    np.testing.assert_allclose(cube.sel(configuration="gbm"), raw["virginica"], rtol=0, atol=2e-16)
     assert load_report(cube)["averaged_repeats"] is True
     shuffled = read_predictions(files, labels=truth.sample(frac=1, random_state=1), positive="virginica")
     np.testing.assert_array_equal(shuffled["label"], cube["label"])
@@ -308,7 +308,7 @@ def test_julearn():
     cube = read_predictions(FILES / "julearn_proba.csv", positive="virginica")
     raw = pd.read_csv(FILES / "julearn_proba.csv")
     assert cube.sizes["repeat"] == 2
-    np.testing.assert_array_equal(cube.values[:, 0, 1], raw["repeat1_p1"])
+    np.testing.assert_allclose(cube.values[:, 0, 1], raw["repeat1_p1"], rtol=0, atol=2e-16)
     labels = read_predictions(FILES / "julearn_predict.csv", positive="virginica")
     assert labels["kind"].item() == "label"
     with pytest.raises(InputError, match=r"2 class columns but `target` holds 3 classes"):
@@ -419,3 +419,8 @@ def test_unknown_layouts_say_what_is_missing():
         read_predictions(pd.DataFrame({"a": [1.0], "b": [1.0]}), format="carett")
     with pytest.raises(InputError, match=r"layout of arrays"):
         read_predictions(pd.DataFrame({"a": [1.0], "b": [1.0]}), format="sklearn")
+
+
+def test_right_columns_with_wrong_values():
+    with pytest.raises(InputError, match=r"has the columns of layout 'weka' but not its values"):
+        read_predictions(table("inst#,actual,predicted,prediction\n1,1:a,1:a,0.5\ninst#,2:b,1:a,0.5\n"))

@@ -24,6 +24,12 @@ def cube_of(labels, *, configurations=("a", "a longer name"), repeats=2, **optio
     return as_cube(values, labels, configurations=list(configurations), folds=folds, kind="probability", **options)
 
 
+def bare(cube):
+    cube = cube.copy()
+    cube.attrs = {}
+    return cube
+
+
 LABELS = {
     "int": np.array([0, 1, 1, 0, 1]),
     "bool": np.array([False, True, True, False, True]),
@@ -167,7 +173,7 @@ def test_configurations_one_by_one(tmp_path):
     path = tmp_path / "run.zarr"
     for name in cube["configuration"].values:
         write_cube(cube.sel(configuration=[name]), path, append=True)
-    assert read_cube(path).drop_attrs().identical(cube.drop_attrs())
+    assert bare(read_cube(path)).identical(bare(cube))
     lazy = read_cube(path, chunks={})
     assert lazy.chunks[0] == (120,)
 
@@ -185,7 +191,7 @@ def test_folds_and_repeats_as_they_finish(tmp_path):
             if r == 0 and k == 3:
                 part = read_cube(path)
                 assert int(part.notnull().any("configuration").sum()) == int((cube["fold"].sel(repeat=0) <= 3).sum())
-    assert read_cube(path).drop_attrs().identical(cube.drop_attrs())
+    assert bare(read_cube(path)).identical(bare(cube))
 
 
 def test_only_the_samples_of_a_fold(tmp_path):
@@ -194,7 +200,7 @@ def test_only_the_samples_of_a_fold(tmp_path):
     for k in range(10):
         write_cube(cube.isel(sample=np.flatnonzero(cube["fold"].values == k)), path, append=True)
     back = read_cube(path).sel(sample=cube["sample"])
-    assert back.drop_attrs().identical(cube.drop_attrs())
+    assert bare(back).identical(bare(cube))
 
 
 def test_a_run_resumes_without_harm(tmp_path):

@@ -179,12 +179,27 @@ class Assembler:
         if self.folds is not None:
             codes = self.fold.codes(frame["fold"], part.text)
             self._once(part, self.folds, s * r + k, codes, "fold", predicted)
-        for name, (axis, stores) in list(self.extras.items()):
-            codes = axis.codes(frame[name], part.text) if name in frame.columns else np.full(len(frame), -1)
-            for dim, index in (("configuration", c), ("sample", s)):
-                if dim in stores and not constant(stores[dim], index, codes):
-                    del stores[dim]
+        self._describe(part, {"configuration": c, "sample": s})
         self.filled += len(frame)
+
+    def _describe(self, part: Part, index: dict[str, np.ndarray]) -> None:
+        """Keep extra columns that have one value per configuration or per sample."""
+        frame = part.parsed.frame
+        for name, (axis, stores) in list(self.extras.items()):
+            column = frame[name] if name in frame.columns else pd.Series(np.full(len(frame), np.nan))
+            for stop in (min(len(column), 1000), len(column)):  # a glance rules most other columns out
+                codes = pd.factorize(column.iloc[:stop])[0]
+                for dim in list(stores):
+                    if not constant(np.full(len(stores[dim]), -2), index[dim][:stop], codes):
+                        del stores[dim]
+            if stores:
+                codes = axis.codes(column, part.text)
+                for dim in list(stores):
+                    if not constant(stores[dim], index[dim], codes):
+                        del stores[dim]
+            if not stores:
+                del self.extras[name]
+                self.ignored[name] = None
 
     def _follow(self, codes: dict[str, tuple[np.ndarray, int]]) -> None:
         """Keep the orders of the dims in which the rows are sorted, so that a table can be written as it was read."""

@@ -87,8 +87,13 @@ class Layout:
 
 def texts(values: Iterable[Any]) -> list[str]:
     """Return values as text in the shortest form that reads back: 2.0 is "2", True is "True"."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return list(map(str, values.tolist()))
     out = []
     for value in values:
+        if isinstance(value, str):
+            out.append(str(value))
+            continue
         value = value.item() if isinstance(value, np.generic) else value
         out.append(
             str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)

@@ -39,7 +39,14 @@ class Source:
             frames = iter([pd.concat(list(frames), ignore_index=True)])
         row = 1
         for frame in frames:
-            parsed = self.layout.parse(frame, self.hints)
+            try:
+                parsed = self.layout.parse(frame, self.hints)
+            except InputError:
+                raise
+            except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
+                raise InputError(
+                    f"{self.table.name}: has the columns of layout {self.layout.name!r} but not its values ({error})."
+                ) from None
             if "configuration" not in parsed.frame.columns:
                 parsed.frame = parsed.frame.assign(configuration=self.hints.name)
             if self.fold is not None:

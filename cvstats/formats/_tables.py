@@ -371,7 +371,7 @@ def _feather(path: Path, max_bytes: int) -> Table:
                 f"{path.name}: the file decompresses to {table.nbytes:,} bytes, more than max_bytes={max_bytes:,}."
             )
         frame = table.to_pandas()
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path.name}: the Feather file is corrupt or cut off ({str(error).splitlines()[0]})."
         ) from None
