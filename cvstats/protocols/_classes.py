@@ -72,13 +72,13 @@ class ClassDraws:
     @property
     def spread(self) -> np.ndarray:
         """Standard deviation over draws, (configuration, class)."""
-        return self.draw.std(axis=0, ddof=1) if self.times > 1 else np.full(self.point.shape, np.nan)
+        return _std(self.draw) if self.times > 1 else np.full(self.point.shape, np.nan)
 
     def class_limits(self, tails: Sequence[float]) -> np.ndarray:
         """Return type-7 quantiles over draws: (tail, configuration, class)."""
         if not self.times:
             return np.full((len(tails), *self.point.shape), np.nan)
-        return np.asarray(np.quantile(self.draw, tails, axis=0))
+        return _quantile(self.draw, tails)
 
     def overall(self, weights: np.ndarray | None, tails: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return estimate and spread (prior, configuration) and quantiles (tail, prior, configuration).
@@ -87,13 +87,29 @@ class ClassDraws:
         """
         values, drawn = self.mean[None], [self.draw_mean]
         if weights is not None:
-            values = weights @ self.point.T
-            drawn = [self.draw @ row for row in weights]
+            values = np.stack([_weighted(self.point, row) for row in weights])
+            drawn = [_weighted(self.draw, row) for row in weights]
         if not self.times:
             empty = np.full(values.shape, np.nan)
             return values, empty, np.broadcast_to(empty, (len(tails), *values.shape))
-        spread = np.stack([part.std(axis=0, ddof=1) for part in drawn])
-        return values, spread, np.stack([np.quantile(part, tails, axis=0) for part in drawn], axis=1)
+        spread = np.stack([_std(part) for part in drawn])
+        return values, spread, np.stack([_quantile(part, tails) for part in drawn], axis=1)
+
+
+def _weighted(errors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sum over classes; a class of probability zero does not count, even when undefined."""
+    used = weights > 0
+    return np.asarray(errors[..., used] @ weights[used])
+
+
+def _std(values: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # infinite losses
+        return np.asarray(values.std(axis=0, ddof=1))
+
+
+def _quantile(values: np.ndarray, tails: Sequence[float]) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.quantile(values, tails, axis=0))
 
 
 def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> ClassDraws:

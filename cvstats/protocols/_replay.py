@@ -113,13 +113,16 @@ class Race:
         if not check.chosen(np.ones((1, first.n), np.int32))[0]:
             return Ruling(p_worse, None)
         source = self._draws(rows, check) if given is None else Given(given[:, rows])
-        heats: Iterable[_Heat] = self._heats(rows, mask, alive, source)
-        heats = heats if self.lazy else list(heats)
-        best = self._best(heats, source)
+        kept = [] if self.lazy else list(self._heats(rows, mask, alive, source))
+
+        def heats() -> Iterable[_Heat]:
+            return self._heats(rows, mask, alive, source) if self.lazy else kept
+
+        best = self._best(heats(), source)
         if best is None:
             return Ruling(p_worse, None)
-        column = next(heat.only(best) for heat in heats if best in heat.racing)
-        for heat in self._heats(rows, mask, alive, source) if self.lazy else heats:
+        column = next(heat.only(best) for heat in heats() if best in heat.racing)
+        for heat in heats():
             p_worse[heat.racing] = heat.share_worse(best, column, source, check, threshold)
         return Ruling(p_worse, best)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, show, warn
+from cvstats._check import InputError, check_level, show
 from cvstats._results import call_text, result
 from cvstats.cube import check_cube, class_names
 from cvstats.judge import map_batches
@@ -17,9 +17,13 @@ from cvstats.resample import Rng, entropy
 
 from ._classes import ClassDraws, check_loss, class_draws
 from ._priors import PriorGiven, Priors, prior_table
-from .bootstrap_corrected import check_times
+from .bootstrap_corrected import check_times, warn_once
 
 FEW = 5  # samples of a class below which no interval is given
+NO_PRIOR = (
+    "without a prior only class errors are returned, because classes sampled separately do not tell how frequent they "
+    "are and no overall error can be estimated; give prior={label: probability}"
+)
 
 
 def separate_cv(
@@ -79,13 +83,7 @@ def separate_cv(
     """
     _check_partner(cube, wanted=True)
     call = call_text("separate_cv", prior=_shown(prior), level=level, times=times)
-    out = _estimates(cube, metric, prior, level, times, rng, method="separate_cv", call=call)
-    if prior is None:
-        warn(
-            "separate_cv: without a prior only class errors are returned; classes sampled separately do not tell how "
-            "frequent they are, so no overall error can be estimated. Give prior={label: probability}."
-        )
-    return out
+    return _estimates(cube, metric, prior, level, times, rng, method="separate_cv", call=call)
 
 
 def prior_reweighted_cv(
@@ -219,7 +217,7 @@ def prior_curve(
     if "prior" not in out.dims:
         raise InputError(f"`prior` must be an array of probabilities for a curve; got {prior!r}. Use separate_cv().")
     try:
-        plain = _estimates(cube, metric, None, level, 0, 0, method=method, call=call, classical=True)
+        plain = _estimates(cube, metric, None, level, None, 0, method=method, call=call, classical=True)
         return out.assign(classical=plain["estimate"].variable)
     except PartnerError:
         return out.assign(classical=out["estimate"].isel(prior=0).variable * np.nan)
@@ -274,31 +272,30 @@ def _estimates(
     metric: str | Metric,
     prior: Any,
     level: float,
-    times: int,
+    times: int | None,
     rng: Rng,
     *,
     method: str,
     call: str,
     classical: bool = False,
 ) -> xr.Dataset:
-    """Return class errors, and their average under each prior, with percentile limits from draws within classes."""
+    """Return class errors and their average under each prior; without `times` no limits."""
     level = check_level(level)
     found = check_loss(get_metric(metric), cube)
     names = class_names(cube)
     assert names is not None
     table = None if prior is None else prior_table(prior, cube, names)
-    if times:
+    if times is not None:
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
-    notes: list[str] = []
+    notes = [NO_PRIOR] if prior is None and not classical else []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        draws = class_draws(own_partner(part) if classical else part, found, times, seed)
+        draws = class_draws(own_partner(part) if classical else part, found, times or 0, seed)
         return _summary(draws, part, table, classical, level, notes)
 
     out = map_batches(one, cube)
-    if notes:
-        warn(f"{method}: {notes[0]}" + (f" (and in {len(notes) - 1} more cells)." if len(notes) > 1 else "."))
+    warn_once(method, notes)
     out = result(
         out,
         method=method,
