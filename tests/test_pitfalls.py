@@ -1,0 +1,238 @@
+"""The five implementations: a hand-worked table, plain loops, agreement with ncv, and missing inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+from cvstats.protocols.nested import ncv
+from cvstats.protocols.pitfalls import implementations
+from cvstats.protocols.tuned import cvt
+from cvstats.simulate.fixed import simulate_cube
+
+NAN = np.nan
+LABEL = np.array([0, 1, 0, 1, 0, 1])
+FOLD = np.array(["a", "a", "a", "b", "b", "c"])
+VALUES = [9, 2, 5]  # tuning values, not in order: the smallest is not the first
+
+
+def labels_cube(wrong, **more):
+    """Return a cube that is wrong where `wrong` is 1, missing where NaN."""
+    wrong = np.asarray(wrong, float)
+    predictions = np.where(wrong == 1, 1 - LABEL[:, None], LABEL[:, None]).astype(float)
+    predictions = np.where(np.isnan(wrong), NAN, predictions)
+    return cs.as_cube(predictions, LABEL, configurations=more.pop("configurations", VALUES), kind="label", **more)
+
+
+def inside(wrong, configurations=VALUES):
+    """Return predictions inside training sets from {fold: rows of errors, one per training sample}."""
+    cubes = []
+    for fold, rows in wrong.items():
+        table = np.full((6, 3), NAN)
+        table[fold != FOLD] = rows
+        cubes.append(labels_cube(table, configurations=configurations))
+    return xr.concat(cubes, dim=xr.DataArray(list(wrong), dims="outer_fold", name="outer_fold"))
+
+
+#         9  2  5
+WRONG = [[0, 1, 0], [0, 0, 0], [1, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 1]]
+LEAKY = [[0, 0, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
+TRAINING = {
+    "a": [[0, 1, 0], [1, 1, 0], [0, 0, 0]],  # 1, 2, 0 errors: 5
+    "b": [[0, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]],  # 0, 1, 1: 9
+    "c": [[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]],  # 2, 1, 1: the smaller of 2 and 5
+}
+LEAKY_TRAINING = {fold: [[1, 1, 0]] * len(rows) for fold, rows in TRAINING.items()}  # 5 always
+INNER = {
+    "a": [[0, 1, 1], [0, 0, 0], [0, 0, 0]],  # 0, 1, 1: 9
+    "b": [[1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]],  # 1, 0, 1: 2
+    "c": [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]],  # 0, 0, 1: 2 rather than 9
+}
+RESUBSTITUTION = [[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]  # 1, 1, 0: 5
+
+
+def everything(configurations=VALUES):
+    return {
+        "leaky": labels_cube(LEAKY, folds=FOLD, configurations=configurations),
+        "training": inside(TRAINING, configurations),
+        "leaky_training": inside(LEAKY_TRAINING, configurations),
+        "inner": inside(INNER, configurations),
+        "resubstitution": labels_cube(RESUBSTITUTION, configurations=configurations),
+    }
+
+
+def test_the_table_by_hand():
+    cube = labels_cube(WRONG, folds=FOLD)
+    truth = xr.DataArray([0.4, 0.5, 0.6], dims="configuration", coords={"configuration": [2, 5, 9]})
+    out = implementations(cube, "error_rate", truth=truth, **everything())
+    rows = {
+        # estimate, low, high, selected
+        "[Pi1]-[CV1]": (2 / 6, 2, 2, 2),  # totals 2, 2, 3: tie between 9 and 2
+        "[Pi2]-[CV1]": (1 / 6, 2, 2, 2),  # totals 1, 1, 2
+        "[Pi1]-[CV2]": (3 / 6, 2, 9, 5),  # a with 5, b with 9, c with 2: one error each
+        "[Pi2]-[CV2]": (2 / 6, 5, 5, 5),
+        "[Pi1]-[CV3]": (2 / 6, 2, 9, 2),  # a with 9: 1, b with 2: 0, c with 2: 1
+        "[Pi1]-(9)": (1 / 6, 2, 9, 2),  # a: tie of all three, so 2 (1 error); b 2 (0); c 9 (0)
+        "[Pi2]-(9)": (0, 2, 5, 2),  # a: 9 and 2 tie; b: 2; c: 9 and 5 tie
+    }
+    assert out.implementation.values.tolist() == list(rows)
+    for name, (estimate, low, high, selected) in rows.items():
+        row = out.sel(implementation=name)
+        assert float(row.estimate) == pytest.approx(estimate, abs=1e-15), name
+        assert (float(row.chosen_low), float(row.chosen_high)) == (low, high), name
+        assert float(row.selected) == selected, name
+        assert float(row.truth) == {2: 0.4, 5: 0.5, 9: 0.6}[selected]
+        assert float(row.difference) == pytest.approx(estimate - float(row.truth))
+    assert out.chosen.sel(implementation="[Pi1]-[CV2]").values.tolist() == [5, 9, 2]
+    assert out.chosen.sel(implementation="[Pi1]-[CV3]").values.tolist() == [9, 2, 2]
+    assert out.chosen.sel(implementation="[Pi1]-[CV1]").values.tolist() == [2, 2, 2]
+    assert out.outer_fold.values.tolist() == ["a", "b", "c"]
+
+
+def test_principles_and_rules():
+    out = implementations(labels_cube(WRONG, folds=FOLD))
+    keeps = out.implementation.values[(out.out_of_sample & out.internal_coherence).values]
+    assert keeps.tolist() == ["[Pi1]-[CV3]"]
+    assert out.implementation.values[out.internal_coherence.values].tolist() == ["[Pi1]-[CV2]", "[Pi1]-[CV3]"]
+    assert out.rule.sel(implementation="[Pi2]-[CV2]").item() == "(17)"
+    assert out.rule.sel(implementation="[Pi1]-[CV3]").item() == "(13)"
+    assert out.preprocessing.values.tolist()[:2] == ["[Pi1]", "[Pi2]"]
+    assert (out.method.item(), out.metric.item()) == ("implementations", "error_rate")
+
+
+def test_named_configurations_break_ties_by_the_first():
+    names = ["nine", "two", "five"]
+    out = implementations(labels_cube(WRONG, folds=FOLD, configurations=names), **everything(names))
+    first = out.sel(implementation="[Pi1]-[CV1]")
+    assert (first.selected.item(), float(first.estimate)) == ("nine", pytest.approx(2 / 6))
+    assert out.chosen.sel(implementation="[Pi1]-[CV2]").values.tolist() == ["five", "nine", "two"]
+    double = out.sel(implementation="[Pi1]-[CV3]")
+    assert double.chosen.values.tolist() == ["nine", "two", "nine"]
+    assert (double.chosen_low.item(), double.chosen_high.item()) == ("nine", "two")  # in the order they are given
+    assert float(double.estimate) == pytest.approx(1 / 6)
+
+
+def test_missing_inputs_give_missing_rows():
+    cube = labels_cube(WRONG, folds=FOLD)
+    out = implementations(cube)
+    known = out.implementation.values[np.isfinite(out.estimate.values)]
+    assert known.tolist() == ["[Pi1]-[CV1]", "[Pi1]-(9)"]
+    assert np.isnan(out.selected.sel(implementation="[Pi1]-[CV2]"))
+    partial = implementations(cube, training=inside(TRAINING))
+    assert float(partial.estimate.sel(implementation="[Pi1]-[CV2]")) == pytest.approx(3 / 6)
+    assert np.isnan(partial.selected.sel(implementation="[Pi1]-[CV2]"))  # (17) needs the resubstitution errors
+    only_leaky = implementations(None, leaky=labels_cube(LEAKY, folds=FOLD), leaky_training=inside(LEAKY_TRAINING))
+    known = only_leaky.implementation.values[np.isfinite(only_leaky.estimate.values)]
+    assert known.tolist() == ["[Pi2]-[CV1]", "[Pi2]-[CV2]", "[Pi2]-(9)"]
+    no_folds = implementations(labels_cube(WRONG))
+    assert np.isfinite(no_folds.estimate.values).sum() == 1
+    assert float(no_folds.chosen_low.sel(implementation="[Pi1]-[CV1]")) == 2
+    names = implementations(labels_cube(WRONG, folds=FOLD, configurations=["x", "y", "z"]))
+    assert names.selected.sel(implementation="[Pi2]-[CV1]").item() == ""
+
+
+def test_missing_predictions_bar_a_configuration():
+    wrong = np.array(WRONG, float)
+    wrong[:, 1] = 0
+    wrong[5, 1] = NAN  # perfect, but not on every sample
+    out = implementations(labels_cube(wrong, folds=FOLD))
+    first = out.sel(implementation="[Pi1]-[CV1]")
+    assert (float(first.selected), float(first.estimate)) == (9, pytest.approx(2 / 6))
+    assert 2 not in out.chosen.sel(implementation="[Pi1]-(9)").values
+    wrong[[0, 1], [0, 2]] = NAN
+    with pytest.raises(cs.InputError, match="no configuration predicted every sample"):
+        implementations(labels_cube(wrong, folds=FOLD))
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_nested_rows_agree_with_ncv(repeats):
+    cube, inner = simulate_cube(45, 12, inner=True, repeats=repeats, folds=5, rng=3)
+    inner = inner.drop_vars("fold")  # so that ncv, too, chooses by the pooled inner error
+    training = inner.copy(data=np.where(np.isnan(inner), NAN, np.random.default_rng(1).integers(0, 2, inner.shape)))
+    out = implementations(cube, inner=inner, training=training)
+    double = ncv(cube, "error_rate", inner=inner, average="pooled")
+    second = ncv(cube, "error_rate", inner=training, inner_kind="training", average="pooled")
+    assert float(out.estimate.sel(implementation="[Pi1]-[CV3]")) == pytest.approx(float(double.estimate), rel=1e-12)
+    assert float(out.estimate.sel(implementation="[Pi1]-[CV2]")) == pytest.approx(float(second.estimate), rel=1e-12)
+    np.testing.assert_array_equal(out.chosen.sel(implementation="[Pi1]-[CV3]"), double.selected_fold)
+    first = cvt(cube, "error_rate")
+    assert float(out.estimate.sel(implementation="[Pi1]-[CV1]")) == pytest.approx(float(first.estimate))
+    assert out.selected.sel(implementation="[Pi1]-[CV1]").item() == first.selected.item()
+
+
+def test_other_metrics_score_what_each_fold_chose():
+    rng = np.random.default_rng(5)
+    label, fold = np.arange(20) % 2, np.repeat([0, 1, 2], [8, 6, 6])
+    score = np.clip(0.5 + 0.2 * (2 * label[:, None] - 1) + 0.3 * rng.normal(size=(20, 4)), 0.01, 0.99)
+    cube = cs.as_cube(score, label, folds=fold)
+    own = np.stack([[cs.auc(cube.isel(sample=fold == f)).values[j] for j in range(4)] for f in range(3)])
+    chosen = own.argmax(axis=1)
+    mixed = cs.as_cube(score[np.arange(20), chosen[fold]][:, None], label)
+    out = implementations(cube, "auc")
+    row = out.sel(implementation="[Pi1]-(9)")
+    assert row.chosen.values.tolist() == chosen.tolist()
+    assert float(row.estimate) == pytest.approx(float(cs.auc(mixed)[0]), rel=1e-12)
+    assert float(out.estimate[0]) == pytest.approx(float(cs.auc(cube).max()))  # the greatest, not the least
+
+
+def test_class_probabilities_and_regression():
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet([1, 1, 1], size=(12, 3))
+    cube = cs.as_cube(p, np.array(["a", "b", "c"] * 4), classes=["a", "b", "c"], folds=np.arange(12) // 4)
+    out = implementations(cube, "brier")
+    fold = np.stack([cs.brier(cube.isel(sample=slice(4 * f, 4 * f + 4))).values for f in range(3)])
+    assert float(out.estimate.sel(implementation="[Pi1]-(9)")) == pytest.approx(fold.min(axis=1).mean(), rel=1e-9)
+    values = cs.as_cube(rng.normal(size=(12, 3)), rng.normal(size=12), folds=np.arange(12) // 4)
+    out = implementations(values, "mse")
+    assert float(out.estimate[0]) == pytest.approx(float(cs.mse(values).min()))
+
+
+def test_batch_dims():
+    cubes, inners = zip(*(simulate_cube(30, 6, inner=True, folds=3, rng=s) for s in (1, 2, 3)), strict=True)
+    trial = xr.DataArray([10, 20, 30], dims="trial", name="trial")
+    with_label = {"coords": "different", "compat": "equals"}
+    cube = xr.concat([c.drop_vars("truth") for c in cubes], dim=trial, **with_label)
+    inner = xr.concat([c.drop_vars("truth") for c in inners], dim=trial, **with_label)
+    truth = xr.concat([1 - c.truth.drop_vars("truth") for c in cubes], dim=trial, coords="minimal", compat="override")
+    out = implementations(cube, inner=inner, truth=truth)
+    assert out.difference.sizes == {"trial": 3, "implementation": 7}
+    for at, (one, own) in enumerate(zip(cubes, inners, strict=True)):
+        alone = implementations(one, inner=own, truth=1 - one.truth)
+        for name in ("estimate", "difference", "chosen", "selected"):
+            np.testing.assert_array_equal(out[name].isel(trial=at).transpose(*alone[name].dims), alone[name])
+    with pytest.raises(cs.InputError, match="different labels along 'trial'"):
+        implementations(cube, inner=inner.assign_coords(trial=[1, 2, 3]))
+
+
+def test_bad_input():
+    cube = labels_cube(WRONG, folds=FOLD)
+    with pytest.raises(cs.InputError, match="give `cube`"):
+        implementations(None)
+    leak = inside(TRAINING).fillna(0.0)
+    with pytest.raises(cs.InputError, match=r"`training` leaks: outer fold 'a' has .* samples 0, 1, 2"):
+        implementations(cube, training=leak)
+    with pytest.raises(cs.InputError, match="`inner` and the cube have different outer folds"):
+        implementations(cube, inner=inside(INNER).isel(outer_fold=[0, 1]))
+    with pytest.raises(cs.InputError, match="implementations with `inner` needs the coordinate 'fold'"):
+        implementations(labels_cube(WRONG), inner=inside(INNER))
+    with pytest.raises(
+        cs.InputError, match="`leaky` does not match the cube along 'configuration': only in the cube: 9"
+    ):
+        implementations(cube, leaky=labels_cube(LEAKY, folds=FOLD, configurations=[1, 2, 5]))
+    with pytest.raises(cs.InputError, match="`resubstitution` does not match the cube along 'configuration'"):
+        implementations(cube, resubstitution=labels_cube(RESUBSTITUTION, configurations=[1, 2, 5]))
+    with pytest.raises(cs.InputError, match="`truth` must be a DataArray over 'configuration'"):
+        implementations(cube, truth=[0.1, 0.2, 0.3])
+    with pytest.raises(cs.InputError, match=r"`truth` lacks the configurations \[5\]"):
+        implementations(cube, truth=xr.DataArray([1.0, 2.0], dims="configuration", coords={"configuration": [9, 2]}))
+
+
+def test_inputs_are_not_changed():
+    cube, given = labels_cube(WRONG, folds=FOLD), everything()
+    before, copies = cube.copy(deep=True), {name: part.copy(deep=True) for name, part in given.items()}
+    implementations(cube, **given)
+    xr.testing.assert_identical(cube, before)
+    for name, part in given.items():
+        xr.testing.assert_identical(part, copies[name])
