@@ -169,8 +169,27 @@ def _blocks(data: Problem) -> list[Problem]:
 def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m,) scores of a block of columns."""
     if metric.family in ("mean", "smooth"):
-        return np.asarray(SumEngine(metric, data, float(data.n)).scores(np.ones((1, data.n)))[0])
+        data, counts = _counted(data)
+        if not data.n:
+            return np.full(data.p.shape[-2], np.nan)
+        return np.asarray(SumEngine(metric, data, float(counts.sum())).scores(counts[None])[0])
     return _average_repeats(_columns(metric, data), data)
+
+
+def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
+    """Return the problem without samples of weight zero, and how often each counts.
+
+    Case weights that are whole numbers become counts, and then are repeated rows to the last bit.
+    """
+    if data.weight is None:
+        return data, np.ones(data.n)
+    if not data.weight.all():
+        data = _rows(data, data.weight > 0, slice(None))
+    weight = data.weight
+    assert weight is not None
+    if np.any(weight % 1):
+        return data, np.ones(data.n)
+    return replace(data, weight=None), weight
 
 
 def _columns(metric: Metric, data: Problem) -> np.ndarray:
@@ -204,14 +223,16 @@ def _present(data: Problem) -> np.ndarray:
 
 def _fold_block(metric: Metric, data: Problem, member: np.ndarray, shared: bool) -> np.ndarray:
     """Return the (m, r, fold) scores of a block of columns; `shared` folds are the same in every repeat."""
-    if metric.family in ("mean", "smooth"):
+    sums = metric.family in ("mean", "smooth")
+    if sums and data.weight is None:
         return np.moveaxis(fold_values(metric, data, member), -1, 0)
-    every = [slice(None)] if shared else [slice(r, r + 1) for r in range(member.shape[0])]
-    table = [
-        [_columns(metric, _rows(data, member[number, fold] > 0, repeats)) for number, repeats in enumerate(every)]
-        for fold in range(member.shape[1])
-    ]
-    return np.stack([np.concatenate(row, axis=1) for row in table], axis=-1)
+    each = [slice(None)] if shared and not sums else [slice(r, r + 1) for r in range(member.shape[0])]
+    table = []
+    for fold in range(member.shape[1]):
+        parts = [_rows(data, member[number, fold] > 0, repeats) for number, repeats in enumerate(each)]
+        columns = [_pooled_block(metric, part)[:, None] if sums else _columns(metric, part) for part in parts]
+        table.append(np.concatenate(columns, axis=1))
+    return np.stack(table, axis=-1)
 
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:

@@ -1,0 +1,578 @@
+"""Metrics: what they carry, what they refuse, and how repeats, folds, gaps, batches and weights enter."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+from cvstats.metrics import get_metric
+
+BINARY = ("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "auc", "auc_ovr")
+BINARY += ("auc_ovr_weighted", "average_precision", "brier", "log_loss", "smoothed_error_rate")
+NUMBER = ("mse", "rmse", "mae", "r2")
+EVERY = (*BINARY, *NUMBER, "concordance")
+
+
+def binary(n=40, shape=(5,), seed=0, **arguments):
+    g = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    p = np.clip(0.25 * y.reshape(-1, *[1] * len(shape)) + 0.75 * g.random((n, *shape)), 0.01, 0.99)
+    return cs.as_cube(p, y, **arguments)
+
+
+def number(n=40, shape=(5,), seed=0, **arguments):
+    g = np.random.default_rng(seed)
+    y = g.normal(size=n)
+    return cs.as_cube(y.reshape(-1, *[1] * len(shape)) + g.normal(size=(n, *shape)), y, kind="value", **arguments)
+
+
+def survival(n=40, shape=(5,), seed=0, **arguments):
+    g = np.random.default_rng(seed)
+    time = g.exponential(size=n).round(1)
+    risk = -time.reshape(-1, *[1] * len(shape)) + g.normal(size=(n, *shape))
+    return cs.as_cube(risk, time, event=g.integers(0, 2, n), kind="score", **arguments)
+
+
+def cube_for(metric, **arguments):
+    return (binary if metric in BINARY else number if metric in NUMBER else survival)(**arguments)
+
+
+def refused(text, cube, metric, **arguments):
+    with pytest.raises(cs.InputError, match=re.escape(text)):
+        cs.score(cube, metric, **arguments)
+
+
+class TestTraits:
+    DIRECTION = dict.fromkeys(EVERY, "maximize") | dict.fromkeys(
+        ("error_rate", "brier", "log_loss", "smoothed_error_rate", "mse", "rmse", "mae"), "minimize"
+    )
+
+    @pytest.mark.parametrize("name", EVERY)
+    def test_direction_range_family(self, name):
+        metric = getattr(cs, name)
+        assert metric is get_metric(name)
+        assert metric.name == name
+        assert metric.direction == self.DIRECTION[name]
+        assert metric.sign == (1 if metric.direction == "maximize" else -1)
+        assert metric.family in ("mean", "smooth", "rank")
+        low, high = metric.range
+        value = metric(cube_for(name))
+        assert low < high
+        assert ((value >= low) & (value <= high)).all()
+        assert "Examples" in metric.__doc__
+        assert metric.__name__ == name
+
+    def test_families(self):
+        family = {name: getattr(cs, name).family for name in EVERY}
+        assert {k for k, v in family.items() if v == "rank"} == {
+            "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "concordance"
+        }  # fmt: skip
+        smooth = {"balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "rmse", "r2"}
+        assert {k for k, v in family.items() if v == "smooth"} == smooth
+
+    def test_repr(self):
+        assert repr(cs.auc) == "<metric auc: maximize, range [0, 1], rank>"
+        assert repr(cs.r2) == "<metric r2: maximize, range [-inf, 1], smooth>"
+
+    @pytest.mark.parametrize("name", EVERY)
+    def test_perfect_predictions_reach_the_good_end(self, name):
+        y = np.arange(20) % 2
+        if name in BINARY:
+            cube = cs.as_cube(y * 1.0, y, kind="probability")
+        elif name in NUMBER:
+            cube = cs.as_cube(y * 1.5, y * 1.5, kind="value")
+        else:
+            cube = cs.as_cube(-np.arange(20.0), np.arange(20.0), event=np.ones(20), kind="score")
+        low, high = getattr(cs, name).range
+        good = high if getattr(cs, name).direction == "maximize" else low
+        np.testing.assert_allclose(cs.score(cube, name), [good], atol=1e-3 if name == "smoothed_error_rate" else 1e-15)
+
+    def test_result_is_labelled(self):
+        cube = binary().assign_coords(configuration=list("zyxwv"), complexity=("configuration", np.arange(5)))
+        found = cs.score(cube, "auc")
+        assert found.dims == ("configuration",)
+        assert found.name == "auc"
+        assert found["metric"].item() == "auc"
+        assert found["configuration"].values.tolist() == list("zyxwv")
+        assert "complexity" in found.coords
+        assert "kind" not in found.coords
+
+
+class TestPickle:
+    @pytest.mark.parametrize("name", EVERY)
+    def test_built_in(self, name):
+        metric = getattr(cs, name)
+        assert pickle.loads(pickle.dumps(metric)) is metric
+
+    def test_prior_error(self):
+        cube = binary()
+        metric = cs.prior_error({0: 0.75})
+        again = pickle.loads(pickle.dumps(metric))
+        xr.testing.assert_equal(cs.score(cube, again), cs.score(cube, metric))
+
+    def test_own_metric_travels_by_value(self):
+        cloudpickle = pytest.importorskip("cloudpickle")
+
+        @cs.as_metric(direction="minimize")
+        def worst(label, prediction, weight):
+            return np.max(np.abs(label - prediction))
+
+        again = cloudpickle.loads(cloudpickle.dumps(worst))
+        assert again.name == "worst"
+        xr.testing.assert_equal(cs.score(number(), again), cs.score(number(), worst))
+
+
+class TestRefusals:
+    def test_unknown_name(self):
+        refused(
+            "`metric`='acuracy' does not exist (did you mean 'accuracy'?); known: accuracy, error_rate",
+            binary(),
+            "acuracy",
+        )
+        refused("`metric`='AUC' does not exist (did you mean 'auc'?)", binary(), "AUC")
+
+    def test_not_a_metric(self):
+        refused("`metric` must be a name or a metric; got", binary(), np.mean)
+        refused("Wrap your own function with as_metric(f, direction=...)", binary(), len)
+
+    def test_average(self):
+        refused(
+            "`average` must be one of 'pooled', 'fold'; got 'folds' (did you mean 'fold'?).",
+            binary(),
+            "auc",
+            average="folds",
+        )
+        refused(
+            "`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).",
+            binary(),
+            "auc",
+            average="fold",
+        )
+
+    def test_not_a_cube(self):
+        refused("`cube` must be an xarray.DataArray made by as_cube(); got ndarray.", np.zeros((3, 3)), "auc")
+
+    def test_wrong_kind(self):
+        y = np.arange(6) % 2
+        hard = cs.as_cube(y[:, None], y)
+        scores = cs.as_cube(y[:, None] * 4.0 - 1, y)
+        numbers = number()
+        for metric in ("auc", "average_precision", "smoothed_error_rate"):
+            refused(
+                f"metric '{metric}' needs scores or probabilities, but the cube holds hard labels (kind='label').",
+                hard,
+                metric,
+            )
+        for metric in ("log_loss", "brier"):
+            refused(f"metric '{metric}' needs probabilities, but the cube has kind='score'.", scores, metric)
+            refused(f"metric '{metric}' needs probabilities, but the cube has kind='label'.", hard, metric)
+        refused(
+            "metric 'accuracy' needs class labels, and scores have no default threshold; give as_cube(..., threshold=",
+            scores,
+            "accuracy",
+        )
+        refused(
+            "metric 'smoothed_error_rate' needs the distance from the threshold, and scores have no default",
+            scores,
+            "smoothed_error_rate",
+        )
+        refused(
+            "metric 'auc' is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say.",
+            numbers,
+            "auc",
+        )
+        refused(
+            "metric 'mse' is for numeric predictions, but the cube has kind='score'. Use accuracy or auc, say",
+            scores,
+            "mse",
+        )
+        refused("metric 'concordance' needs the 'event' coordinate", scores, "concordance")
+        refused(
+            "metric 'mse' does not know censoring, but the cube holds survival times. Use concordance.",
+            survival(),
+            "mse",
+        )
+        refused("metric 'auc' does not know censoring", survival(), "auc")
+
+    def test_two_classes_only(self):
+        many = cs.as_cube(np.random.default_rng(0).dirichlet([1, 1, 1], size=(6, 2)), [0, 1, 2] * 2, classes=[0, 1, 2])
+        for metric in ("sensitivity", "specificity", "smoothed_error_rate"):
+            refused(f"metric '{metric}' is for two classes, but the cube has 3.", many, metric)
+
+    @pytest.mark.parametrize("metric", [*NUMBER, "smoothed_error_rate"])
+    def test_infinite_predictions(self, metric):
+        cube = number() if metric in NUMBER else binary().assign_coords(kind="score", threshold=0.5)
+        cube = cube.copy()
+        cube[3, 1] = np.inf
+        refused(
+            f"metric '{metric}' needs finite predictions; found infinite ones for samples 3. Rank metrics", cube, metric
+        )
+
+    def test_rank_metrics_accept_infinite_scores(self):
+        y = np.array([0, 1, 0, 1, 1])
+        s = np.array([-np.inf, np.inf, 0.0, 1.0, np.inf])
+        np.testing.assert_array_equal(cs.auc(cs.as_cube(s, y, kind="score")), [1.0])
+        np.testing.assert_array_equal(cs.average_precision(cs.as_cube(s, y, kind="score")), [1.0])
+        np.testing.assert_array_equal(cs.accuracy(cs.as_cube(s, y, kind="score", threshold=0)), [1.0])
+        risk = cs.as_cube([np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0], event=[1, 1, 1], kind="score")
+        np.testing.assert_array_equal(cs.concordance(risk), [1.0])
+
+    def test_prior(self):
+        cube = binary()
+        refused("`prior` names 7, not among the classes 0, 1.", cube, cs.prior_error({7: 0.5}))
+        refused("`prior` must add up to 1; it adds up to 0.9.", cube, cs.prior_error({0: 0.5, 1: 0.4}))
+        refused("`prior` is for class labels, but the cube holds numbers.", number(), cs.prior_error({0: 0.5}))
+        many = cs.as_cube(np.array([["a"], ["b"], ["c"]]), list("abc"))
+        refused(
+            "`prior` lacks the classes 'c'; give the probability of each.", many, cs.prior_error({"a": 0.5, "b": 0.5})
+        )
+        refused("`prior` must be {label: probability} for 3 classes 'a', 'b', 'c'; got 0.5.", many, cs.prior_error(0.5))
+        for bad in (1.5, {0: -0.1}, float("nan")):
+            with pytest.raises(cs.InputError, match="`prior` must hold probabilities in"):
+                cs.prior_error(bad)
+        with pytest.raises(cs.InputError, match="or one number; got 'x'"):
+            cs.prior_error("x")
+
+    def test_as_metric(self):
+        with pytest.raises(cs.InputError, match="`direction` must be one of"):
+            cs.as_metric(len, direction="up")
+        with pytest.raises(cs.InputError, match="`range` must be \\(low, high\\) with low < high"):
+            cs.as_metric(len, direction="maximize", range=(1, 1))
+        with pytest.raises(cs.InputError, match="`function` must be callable as f"):
+            cs.as_metric(3, direction="maximize")
+        with pytest.raises(cs.InputError, match="`uses` must be one of"):
+            cs.as_metric(len, direction="maximize", uses="labels")
+
+
+class TestSingleClass:
+    @pytest.mark.parametrize("metric", ["auc", "balanced_accuracy"])
+    def test_nan_and_one_warning(self, metric):
+        cube = cs.as_cube([[0.1, 0.2], [0.3, 0.4]], [1, 1])
+        with pytest.warns(
+            cs.CvstatsWarning, match=f"{metric} is NaN for 2 of 2 scores: it needs every class to be present"
+        ) as record:
+            found = cs.score(cube, metric)
+        assert len(record) == 1
+        assert np.isnan(found).all()
+
+    def test_no_positives_no_negatives(self):
+        zeros, ones = cs.as_cube([[0.1], [0.3]], [0, 0]), cs.as_cube([[0.1], [0.3]], [1, 1])
+        for cube, metric, reason in (
+            (zeros, "sensitivity", "needs positives"),
+            (ones, "specificity", "needs negatives"),
+            (zeros, "average_precision", "needs positives"),
+        ):
+            with pytest.warns(cs.CvstatsWarning, match=reason):
+                assert np.isnan(cs.score(cube, metric)).all()
+        np.testing.assert_array_equal(cs.average_precision(ones), [1.0])
+
+    def test_other_degenerate_data(self):
+        with pytest.warns(cs.CvstatsWarning, match="r2 is NaN for 1 of 1 scores: it needs labels that vary"):
+            cs.r2(cs.as_cube([[1.0], [2.0]], [1.5, 1.5], kind="value"))
+        with pytest.warns(cs.CvstatsWarning, match="concordance is NaN .* it needs comparable pairs"):
+            cs.concordance(cs.as_cube([[1.0], [2.0]], [1.5, 2.5], event=[0, 0], kind="score"))
+        with pytest.warns(cs.CvstatsWarning, match="f1 is NaN"):
+            cs.f1(cs.as_cube([[0.1], [0.3]], [0, 0]))
+        np.testing.assert_array_equal(cs.mcc(cs.as_cube([[0.1], [0.3]], [0, 1])), [0.0])  # 0/0 counts as 0
+
+    def test_names_the_configurations(self):
+        p = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        p[0, 1] = np.nan
+        cube = cs.as_cube(p, [0, 1, 1], configurations=["full", "gap"])
+        with pytest.warns(cs.CvstatsWarning, match="auc is NaN for 1 of 2 scores \\(configuration 'gap'\\)"):
+            cs.auc(cube)
+
+    def test_log_loss_is_not_clipped(self):
+        cube = cs.as_cube([[0.0, 0.5], [0.5, 0.5]], [1, 0])
+        found = cs.log_loss(cube).values
+        assert found[0] == np.inf
+        np.testing.assert_allclose(found[1], np.log(2))
+        np.testing.assert_allclose(cs.log_loss(cs.as_cube([[0.0], [0.5]], [1, 0], weights=[0, 1])), np.log(2))
+
+
+class TestRepeats:
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_within_each_repeat_then_averaged(self, metric):
+        cube = cube_for(metric, shape=(4, 3))
+        each = [cs.score(cube.isel(repeat=[r]), metric) for r in range(3)]
+        np.testing.assert_allclose(cs.score(cube, metric), np.mean(each, axis=0), rtol=1e-13)
+
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_a_repeat_without_predictions_is_left_out(self, metric):
+        cube = cube_for(metric, shape=(4, 3)).copy()
+        expected = cs.score(cube, metric).values.copy()
+        expected[2] = cs.score(cube.isel(repeat=[0, 2], configuration=[2]), metric).item()
+        cube[:, 2, 1] = np.nan
+        np.testing.assert_allclose(cs.score(cube, metric), expected, rtol=1e-13)
+
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_gaps_leave_samples_out(self, metric):
+        cube = cube_for(metric).copy()
+        cube[[3, 4, 9], 1] = np.nan
+        keep = np.setdiff1d(np.arange(40), [3, 4, 9])
+        expected = cs.score(cube.isel(sample=keep, configuration=[1]), metric).item()
+        np.testing.assert_allclose(cs.score(cube, metric)[1], expected, rtol=1e-13)
+        np.testing.assert_allclose(
+            cs.score(cube, metric)[0], cs.score(cube.isel(configuration=[0]), metric).item(), rtol=1e-13
+        )
+
+    def test_a_sample_counts_by_its_mean_over_the_repeats_it_has(self):
+        p = np.array([[[1.0, 1.0]], [[0.0, 1.0]], [[1.0, np.nan]]])
+        cube = cs.as_cube(p, [1, 1, 0], kind="label")
+        np.testing.assert_allclose(cs.accuracy(cube), [(1 + 0.5 + 0) / 3])
+
+    def test_nothing_predicted(self):
+        cube = binary().copy()
+        cube[:, 2] = np.nan
+        for metric in ("accuracy", "auc", "mcc"):
+            with pytest.warns(cs.CvstatsWarning, match="configuration 2"):
+                found = cs.score(cube, metric)
+            assert np.isnan(found[2])
+            assert not np.isnan(found[[0, 1, 3, 4]]).any()
+
+
+class TestByFold:
+    @pytest.mark.parametrize("weights", [None, np.arange(40) % 3 + 1, 0.5 + np.arange(40) % 7])
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_mean_of_fold_scores(self, metric, weights):
+        folds = np.arange(40) // 2 % 4
+        cube = cube_for(metric, shape=(3, 2), folds=folds, weights=weights)
+        each = [cs.score(cube.isel(sample=folds == k), metric) for k in range(4)]
+        found = cs.score(cube, metric, average="fold")
+        np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-12)
+        assert found.dims == ("configuration",)
+        assert found["metric"].item() == metric
+
+    @pytest.mark.parametrize("weights", [None, np.arange(40) % 3 + 1])
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_each_repeat_has_its_own_folds(self, metric, weights):
+        g = np.random.default_rng(1)
+        folds = np.stack([g.permutation(np.arange(40) % 4) for _ in range(3)], axis=1)
+        cube = cube_for(metric, shape=(3, 3), folds=folds, weights=weights)
+        each = [[cs.score(cube.isel(sample=folds[:, r] == k, repeat=[r]), metric) for k in range(4)] for r in range(3)]
+        np.testing.assert_allclose(cs.score(cube, metric, average="fold"), np.mean(each, axis=(0, 1)), rtol=1e-12)
+
+    def test_one_class_fold(self):
+        y = np.array([0, 1, 0, 1, 1, 1])
+        cube = cs.as_cube(np.random.default_rng(0).random((6, 2)), y, folds=["a", "a", "b", "b", "c", "c"])
+        with pytest.warns(
+            cs.CvstatsWarning, match="auc is NaN for 2 of 6 scores \\(fold 'c'\\): it needs every class"
+        ) as record:
+            found = cs.score(cube, "auc", average="fold")
+        assert len(record) == 1
+        assert np.isnan(found).all()
+        assert not np.isnan(cs.score(cube, "accuracy", average="fold")).any()
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "mcc"])
+    def test_folds_not_predicted_are_left_out(self, metric):
+        folds = np.arange(40) // 2 % 4
+        cube = binary(shape=(3, 2), folds=folds).copy()
+        cube[folds == 3] = np.nan  # nobody: as in a hold-out
+        cube[folds == 2, 1, :] = np.nan  # this configuration was dropped before fold 2
+        cube[:, 2, 1] = np.nan  # this one has a single repeat
+        found = cs.score(cube, metric, average="fold").values
+        plain = [cs.score(cube.isel(sample=folds == k, configuration=[0]), metric).item() for k in range(3)]
+        np.testing.assert_allclose(found[0], np.mean(plain))
+        plain = [cs.score(cube.isel(sample=folds == k, configuration=[1]), metric).item() for k in range(2)]
+        np.testing.assert_allclose(found[1], np.mean(plain))
+        plain = [cs.score(cube.isel(sample=folds == k, configuration=[2], repeat=[0]), metric).item() for k in range(3)]
+        np.testing.assert_allclose(found[2], np.mean(plain))
+
+    def test_repeats_with_other_folds(self):
+        folds = np.array([[0, 0], [0, 1], [1, 2], [1, 0]])
+        cube = cs.as_cube(np.random.default_rng(0).random((4, 2, 2)), [0, 1, 0, 1], folds=folds, repeats=["r1", "r2"])
+        refused(
+            "`cube`: repeat 'r1' has no samples in fold 2; every repeat needs the same folds.",
+            cube,
+            "accuracy",
+            average="fold",
+        )
+
+    def test_partners(self):
+        cube = xr.DataArray(np.random.default_rng(0).random((4, 2, 2)), dims=("sample", "configuration", "partner"))
+        cube = cs.as_cube(cube, [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        refused(
+            "averaging by fold is defined for ordinary folds, not for a cube with partners.",
+            cube,
+            "accuracy",
+            average="fold",
+        )
+        np.testing.assert_allclose(cs.accuracy(cube), cs.accuracy(cube.rename(partner="repeat")))
+
+
+class TestBatch:
+    @pytest.mark.parametrize("average", ["pooled", "fold"])
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_batch_dims_are_kept(self, metric, average):
+        cube = cube_for(metric, shape=(3, 4), folds=np.arange(40) // 2 % 4).rename(repeat="trial")
+        cube = xr.concat([cube, cube[:, ::-1].assign_coords(configuration=cube["configuration"])], dim="size")
+        found = cs.score(cube, metric, average=average)
+        assert set(found.dims) == {"size", "trial", "configuration"}
+        for i in range(2):
+            for j in range(4):
+                alone = cs.score(cube.isel(size=i, trial=j), metric, average=average)
+                np.testing.assert_allclose(found.isel(size=i, trial=j), alone, rtol=1e-13)
+
+    @pytest.mark.parametrize("average", ["pooled", "fold"])
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_labels_that_carry_batch_dims_and_padding(self, metric, average):
+        parts = [cube_for(metric, n=n, seed=n, folds=np.arange(n) // 2 % 3) for n in (24, 40)]
+        samples = np.arange(40)
+        padded = []
+        for part in parts:
+            wide = part.drop_vars(["label", "fold", "event"], errors="ignore").reindex(sample=samples)
+            fill = {name: part[name].reindex(sample=samples) for name in ("label", "event") if name in part.coords}
+            padded.append(wide.assign_coords(fill))
+        stack = xr.concat(padded, dim=xr.Variable("dataset", ["small", "large"]))
+        if "event" in stack.coords:
+            stack = stack.assign_coords(event=stack["event"].fillna(0).astype(int))
+        cube = cs.as_cube(stack, folds=samples // 2 % 3)
+        assert "dataset" in cube["label"].dims
+        found = cs.score(cube, metric, average=average)
+        for name, part in zip(["small", "large"], parts, strict=True):
+            np.testing.assert_allclose(found.sel(dataset=name), cs.score(part, metric, average=average), rtol=1e-12)
+
+    def test_weights_that_carry_batch_dims(self):
+        cube = binary(shape=(3, 2)).rename(repeat="dataset")
+        weight = xr.DataArray(np.stack([np.arange(40) % 3, np.arange(40) % 5], 1), dims=("sample", "dataset"))
+        weighted = cs.as_cube(cube, weights=weight)
+        for metric in ("accuracy", "auc", "mcc"):
+            found = cs.score(weighted, metric)
+            for i in range(2):
+                alone = cs.score(cs.as_cube(cube.isel(dataset=i), weights=weight.values[:, i]), metric)
+                np.testing.assert_allclose(found.isel(dataset=i), alone, rtol=1e-13)
+
+    def test_folds_that_carry_batch_dims(self):
+        cube = binary(shape=(3, 2)).rename(repeat="dataset")
+        fold = xr.DataArray(np.stack([np.arange(40) // 2 % 4, np.arange(40) // 2 % 5], 1), dims=("sample", "dataset"))
+        found = cs.score(cs.as_cube(cube, folds=fold), "auc", average="fold")
+        for i in range(2):
+            alone = cs.score(cs.as_cube(cube.isel(dataset=i), folds=fold.values[:, i]), "auc", average="fold")
+            np.testing.assert_allclose(found.isel(dataset=i), alone, rtol=1e-13)
+
+
+class TestCustom:
+    def test_gets_plain_arrays(self):
+        seen = []
+
+        @cs.as_metric(direction="higher", range=(0, 1), name="share")
+        def spy(label, prediction, weight):
+            seen.append((label, prediction, weight))
+            return np.average((prediction > 0.5) == label, weights=weight)
+
+        cube = binary(shape=(3, 2), weights=np.arange(40) % 3).copy()
+        cube[5, 1] = np.nan
+        found = spy(cube)
+        assert len(seen) == 6
+        label, prediction, weight = seen[0]
+        assert label.shape == prediction.shape == weight.shape == (26,)
+        assert set(label) == {0, 1}
+        assert (weight > 0).all()
+        np.testing.assert_allclose(found, cs.accuracy(cube))
+        assert found.name == "share"
+        np.testing.assert_allclose(
+            spy(cs.as_cube(cube, folds=np.arange(40) % 4), average="fold"),
+            cs.accuracy(cs.as_cube(cube, folds=np.arange(40) % 4), average="fold"),
+        )
+
+    def test_class_probabilities_come_as_columns(self):
+        p = np.random.default_rng(0).dirichlet([1, 1, 1], size=(9, 2))
+        cube = cs.as_cube(p, list("abc") * 3, classes=list("bca"))
+
+        @cs.as_metric(direction="minimize")
+        def loss(label, prediction, weight):
+            assert prediction.shape == (9, 3)
+            return -np.log(prediction[np.arange(9), label.astype(int)]).mean()
+
+        np.testing.assert_allclose(loss(cube), cs.log_loss(cube))
+
+    def test_without_decorator(self):
+        metric = cs.as_metric(
+            lambda y, p, w: float(np.average(np.abs(y - p), weights=w)), direction="minimize", name="gap"
+        )
+        np.testing.assert_allclose(cs.score(number(), metric), cs.mae(number()))
+
+
+class TestPriorError:
+    def test_by_name_and_by_number(self):
+        cube = cs.as_cube([["y"], ["n"], ["n"], ["n"]], ["y", "y", "n", "n"], positive="y")
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({"y": 0.2, "n": 0.8})), [0.1])
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({"y": 0.2})), [0.1])
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error(0.8)), [0.1])  # the first class: the negative one
+
+    def test_many_classes(self):
+        cube = cs.as_cube([["a"], ["b"], ["a"], ["c"]], ["a", "b", "c", "c"])
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({"c": 0.5, "a": 0.3, "b": 0.2})), [0.25])
+
+    def test_the_sample_prior_gives_the_error_rate(self):
+        cube = binary()
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({0: 0.5, 1: 0.5})), cs.error_rate(cube))
+
+
+class TestScale:
+    def test_memory(self):
+        """A 5000 x 300 x 5 cube: the peak of what is allocated stays below three times the cube."""
+        g = np.random.default_rng(0)
+        cube = cs.as_cube(g.random((5000, 300, 5), dtype=np.float32), g.integers(0, 2, 5000), kind="probability")
+        cs.score(cube.isel(sample=slice(0, 40), configuration=[0]), "auc")
+        tracemalloc.start()
+        try:
+            cs.score(cube, "auc")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 3 * cube.nbytes
+
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_no_python_loop_over_configurations(self, metric):
+        def calls(c):
+            cube = cube_for(metric, n=30, shape=(c, 2))
+            count = 0
+
+            def tick(frame, event, argument):
+                nonlocal count
+                count += event == "call"
+
+            cs.score(cube, metric)
+            sys.setprofile(tick)
+            try:
+                cs.score(cube, metric)
+            finally:
+                sys.setprofile(None)
+            return count
+
+        assert calls(500) <= calls(5) + 30
+
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_single_precision_is_scored_in_double(self, metric):
+        cube = cube_for(metric).astype(np.float32)
+        np.testing.assert_allclose(cs.score(cube, metric), cs.score(cube.astype(float), metric), rtol=1e-13)
+
+
+class TestDask:
+    @pytest.mark.parametrize("average", ["pooled", "fold"])
+    @pytest.mark.parametrize("metric", EVERY)
+    def test_same_numbers(self, metric, average):
+        pytest.importorskip("dask")
+        cube = cube_for(metric, shape=(7, 2), folds=np.arange(40) // 2 % 4)
+        expected = cs.score(cube, metric, average=average)
+        for chunks in ({"configuration": 3}, {"configuration": 2, "sample": 11}, {"sample": 9, "repeat": 1}):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "the dask-backed cube is split along")
+                found = cs.score(cube.chunk(chunks), metric, average=average)
+            xr.testing.assert_identical(found, expected)
+
+    def test_one_warning(self):
+        pytest.importorskip("dask")
+        cube = cs.as_cube(np.random.default_rng(0).random((6, 5)), np.ones(6, int)).chunk(configuration=1)
+        with pytest.warns(cs.CvstatsWarning, match="auc is NaN for 5 of 5 scores") as record:
+            cs.score(cube, "auc")
+        assert len(record) == 1
