@@ -201,9 +201,10 @@ def plot_win_rates(
         else {"facecolor": "white", "edgecolor": MUTED, "ls": (0, (3, 2))}
         for at in [*shown, *([None] if rest else [])]
     ]
+    wide = width_of(ax) > 4  # else there is no room for words beside the bars
     for row, (value, style) in enumerate(zip(rates, styles, strict=True)):
         ax.barh(row, value, height=0.62, lw=1, **style)
-        mark = " (selected)" if row < len(shown) and labels[shown[row]] == chosen else ""
+        mark = " (selected)" if wide and row < len(shown) and labels[shown[row]] == chosen else ""
         ax.annotate(
             f"{percent(value)}{mark}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9
         )
@@ -212,7 +213,7 @@ def plot_win_rates(
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest))
     draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
-    ax.set_xlabel(f"wins (% of {draws})" if width_of(ax) > 4 else "wins (% of draws)")
+    ax.set_xlabel(f"wins (% of {draws})" if wide else "wins (% of draws)")
     calm(ax, grid="x")
     if title:
         literal([ax.set_title(title, loc="left")])

@@ -164,7 +164,8 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     Parameters
     ----------
     result : Dataset
-        From `prior_curve`, or `separate_cv` with several priors; several may be stacked along ``method``.
+        From `prior_curve` (whose classical estimate becomes a dashed line), or `separate_cv` with several priors;
+        configurations or methods become lines.
     ax : matplotlib Axes, optional
     title : str
     mark : float, optional
@@ -200,6 +201,7 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
             low, high = one["conf_low"].values.astype(float), one["conf_high"].values.astype(float)
             ax.fill_between(prior, low, high, color=colour, alpha=0.15, lw=0)
         ax.plot(prior, one["estimate"].values, color=colour, ls=DASHES[at % 7], lw=1.7, label=_line_name(name))
+        _classical(ax, one, COLOURS[at % 7], labelled=at == 0)
     if mark is not None:
         ax.axvline(float(mark), color=MUTED, lw=1, ls=(0, (1, 1.5)), label=f"prior {float(mark):g}")
     ax.set_xlabel(_prior_label(result))
@@ -210,6 +212,13 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     if title:
         literal([ax.set_title(title, loc="left")])
     return ax
+
+
+def _classical(ax: Axes, one: xr.Dataset, colour: str, *, labelled: bool) -> None:
+    """Draw what classical cross-validation gives, whatever the prior, where the result knows it."""
+    if "classical" in one and one["classical"].ndim == 0 and np.isfinite(float(one["classical"])):
+        label = "classical CV" if labelled else "_nolegend_"
+        ax.axhline(float(one["classical"]), color=colour, lw=1, ls=(0, (5, 2)), label=label, zorder=1)
 
 
 def _prior_label(result: xr.Dataset) -> str:

@@ -131,7 +131,7 @@ def _gaps(design: Design) -> list[Remark]:
         )
     if design.samples > design.predicted:
         left = several(design.samples - design.predicted, "sample")
-        found.append(Remark(f"{left} had no prediction at all and are left out.", care=True))
+        found.append(Remark(f"Left out: {left} without any prediction.", care=True))
     return found
 
 

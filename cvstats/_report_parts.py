@@ -267,7 +267,7 @@ def configuration_table(analysis: Analysis) -> Table:
     inside = best_members(analysis)
     extra = _shown_coords(cube)
     head = ["Configuration", f"Plain CV {metric_words(analysis.metric.name)}", "Wins"]
-    head += ["As good as the best"] if inside is not None else []
+    head += ["In best set"] if inside is not None else []
     head += [printable(name) for name in extra]
     numeric = [False, True, True, *([False] if inside is not None else []), *extra.values()]
     rows = []
@@ -300,7 +300,7 @@ def _shown_coords(cube: xr.DataArray) -> dict[str, bool]:
         numeric = coord.dtype.kind in "fiu"
         if not numeric or np.isfinite(coord.values.astype(float)).mean() > 0.5:  # sparse tuning values are in the name
             found[str(name)] = numeric
-    return dict(list(found.items())[:8])
+    return dict(list(found.items())[:4])
 
 
 def _coord_cell(value: Any, isnumber: bool) -> Cell:
@@ -379,7 +379,7 @@ def figures(analysis: Analysis) -> dict[str, Figure]:
             "win-rates",
             lambda ax, narrow: plot_win_rates(analysis.winner, top=10, ax=ax, longest=22 if narrow else 40),
             height=(0.8 + 0.3 * bars, 0.8 + 0.3 * bars),
-            caption="How often each configuration wins when samples are drawn again.",
+            caption="How often each configuration wins when samples are drawn again; the solid bar is the selected one.",
             text=f"Bar chart of win rates. Most frequent winner: {printable(top)}, {percent(float(rate[0]))} of draws. "
             + choice_words(analysis),
         )

@@ -251,7 +251,7 @@ def _missing(design: Design) -> list[list[Part]]:
             [f"{several(gone, 'configuration')} lacked predictions that others have and could not be selected."]
         )
     if design.samples > design.predicted:
-        found.append([f"{several(design.samples - design.predicted, 'sample')} without any prediction were left out."])
+        found.append([f"Samples without any prediction were left out ({design.samples - design.predicted})."])
     if design.weighted:
         found.append(["Samples carry case weights, which multiply the bootstrap counts."])
     return found

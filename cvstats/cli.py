@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -238,4 +239,5 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 def _tolerant(stream: IO[str] | Any) -> None:
     """Let a terminal that lacks a character show its code instead of failing."""
     if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
+        with contextlib.suppress(OSError, ValueError):
+            stream.reconfigure(errors="backslashreplace")
