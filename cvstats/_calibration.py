@@ -18,7 +18,6 @@ class Constants:
     kappa: float  # inflation of the sampling variance
     psi: float  # weight of the selection variance
     safe: str = "never"  # when the upper limit heeds the naive score: "never", "standing out" or "always"
-    safe_kappa: float = 1.0  # kappa of the naive limit
 
 
 BOUNDED = {
@@ -28,7 +27,7 @@ BOUNDED = {
     "bbc_x": Constants(1.0, 0.5),
 }
 # Pooled over folds, AUC compares scores of different models and errs on the low side: the naive limit is heeded always.
-RANK = BOUNDED | {"bbc": Constants(1.5, 1.0, "always", 1.5)}
+RANK = BOUNDED | {"bbc": Constants(1.5, 1.0, "always")}
 # Real-valued losses have heavier tails than a 0-1 score.
 LOSS = {
     "bbc": Constants(1.75, 1.0),

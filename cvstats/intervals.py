@@ -126,7 +126,7 @@ class calibrated:  # noqa: N801
         share = self._share(evidence, tuned.safe)
         if share > 0:
             towards = evidence.bbc + share * (evidence.naive - evidence.bbc)
-            naive = scale.spread(evidence, tuned.safe_kappa, 0.0)
+            naive = scale.spread(evidence, 1.0, 0.0)
             high = max(high, naive.limits(scale.forward(towards), t)[1])
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), *evidence.metric.range)

@@ -1,0 +1,458 @@
+"""Interval methods: against other software, by hand, at the edges, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import cvstats as cs
+from cvstats._calibration import BOUNDED, standing_out
+from cvstats._evidence import Evidence
+from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
+from cvstats.intervals import get_method
+from cvstats.metrics import get_metric
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "intervals.json").read_text())
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+def labels_cube(correct):
+    """Return a cube of 0/1 predictions that are right where `correct` is 1."""
+    correct = np.asarray(correct)
+    labels = np.arange(len(correct)) % 2
+    return cs.as_cube(np.where(correct == 1, labels[:, None], 1 - labels[:, None]), labels, kind="label")
+
+
+def numbers_cube(n=40, c=6, seed=0):
+    """Return a cube of predicted numbers; later configurations are noisier."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    return cs.as_cube(truth[:, None] + rng.normal(size=(n, c)) * np.linspace(0.5, 1.5, c), truth, kind="value")
+
+
+def scores_cube(n=60, c=5, seed=0, shift=1.2):
+    """Return a cube of scores of two classes; every third sample is positive."""
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(n) % 3 == 0).astype(int)
+    return cs.as_cube(rng.normal(size=(n, c)) + shift * labels[:, None], labels, kind="score")
+
+
+def evidence(metric="accuracy", **changes):
+    """Return evidence of three configurations, with whatever is changed."""
+    values = {
+        "metric": get_metric(metric),
+        "estimate": 0.75,
+        "bbc": 0.75,
+        "naive": 0.8,
+        "scores": np.array([0.8, 0.7, 0.6]),
+        "variance": np.array([0.8 * 0.2, 0.7 * 0.3, 0.6 * 0.4]) / 50,
+        "chosen": np.array([0.8, 0.8, 0.8, 0.7, 0.6]),
+        "values": np.linspace(0.6, 0.9, 101),
+        "n": 50,
+        "smallest_class": 50,
+        "wins": np.array([0.6, 0.2, 0.2]),
+    }
+    return Evidence(**{**values, **changes})
+
+
+def both(out):
+    return [float(out.conf_low), float(out.conf_high)]
+
+
+class TestPercentile:
+    def test_quantiles_are_of_type_7(self):
+        low, high, error = cs.percentile().limits(evidence(values=np.arange(11.0)), 0.9)
+        np.testing.assert_allclose([low, high], [0.5, 9.5])
+        assert error == pytest.approx(np.std(np.arange(11), ddof=1))
+
+    def test_is_the_interval_of_the_kept_draws(self):
+        out = cs.bbc(cs.simulate_cube(40, 10, rng=1), "accuracy", rng=1, keep_draws=True)
+        draws = out.draw_estimate.values
+        np.testing.assert_allclose(both(out), np.quantile(draws, [0.025, 0.975]))
+        np.testing.assert_allclose([out.bound_low, out.bound_high], np.quantile(draws, [0.05, 0.95]))
+
+    def test_no_draws_give_nan(self):
+        assert np.isnan(cs.percentile().limits(evidence(values=np.array([])), 0.95)).all()
+
+
+class TestCalibratedByHand:
+    def test_wilson_limits_at_the_effective_size(self):
+        found = cs.calibrated(kappa=1.3, psi=1.0, safe_upper=False).limits(evidence(estimator="bbc_ncv"), 0.95)
+        selection = np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1)
+        wobble = 0.75 * 0.25
+        size = wobble / (1.3 * wobble / 50 + selection)
+        t = stats.t.ppf(0.975, 49)
+        np.testing.assert_allclose(found[:2], wilson_limits(0.75, size, t), rtol=1e-12)
+        assert found[2] == pytest.approx(np.sqrt(1.3 * wobble / 50 + selection))
+
+    def test_upper_limit_heeds_bbc_x(self):
+        plain = cs.calibrated(safe_upper=False)
+        nested, refitted = evidence(estimator="bbc_ncv"), evidence()
+        kappa = cs.calibrated(kappa=1.3, psi=1.0, safe_upper=False)
+        assert plain.limits(refitted, 0.95)[0] == kappa.limits(nested, 0.95)[0]
+        assert plain.limits(refitted, 0.95)[1] > kappa.limits(nested, 0.95)[1]
+
+    def test_loss_on_the_log_scale(self):
+        given = evidence(
+            "mse",
+            estimate=2.0,
+            bbc=2.0,
+            naive=1.8,
+            scores=np.array([1.8, 4.0]),
+            variance=np.array([0.4, 0.1]),
+            chosen=np.array([1.8, 1.8, 4.0]),
+            wins=np.array([1.0, 0.0]),
+            estimator="bbc_ncv",
+        )
+        low, high, error = cs.calibrated(kappa=1.5, psi=1.0).limits(given, 0.95)
+        own = max(0.5 / (1.8**2 + 4.0**2), 0.4 / 1.8**2)  # the winners are noisier than the pool
+        se = np.sqrt(1.5 * own + np.var([1.8, 1.8, 4.0], ddof=1) / 4)
+        t = stats.t.ppf(0.975, 49)
+        np.testing.assert_allclose([low, high], 2 * np.exp([-t * se, t * se]))
+        assert error == pytest.approx(2 * se)
+
+    def test_groups_count_as_units(self):
+        few, many = evidence(n=10), evidence(n=50)
+        method = cs.calibrated()
+        assert method.limits(few, 0.95)[0] < method.limits(many, 0.95)[0]
+
+    def test_effective_size_is_capped_at_n(self):
+        quiet = evidence(variance=np.full(3, 1e-6))
+        scale = scale_of(quiet.metric)
+        assert scale.spread(quiet, 1.0, 0.0).n_eff == 50
+
+    def test_degenerate_cases(self):
+        scale = UnitScale(best=1.0, worst=0.0)
+        still = evidence(scores=np.ones(3), variance=np.zeros(3), chosen=np.ones(5))
+        assert scale.spread(still, 1.3, 1.0).n_eff == 50  # both sums vanish
+        assert scale.spread(still, 1.3, 1.0).size(1.0) == pytest.approx(50 / 1.3)  # V_s = 0
+        edge = scale.spread(evidence(), 1.0, 1.0)
+        assert edge.size(1.0) == edge.size(1 - 1 / 100)  # c is kept off the end
+
+    def test_constants_by_kind_of_metric(self):
+        assert BOUNDED["bbc"].kappa == 1.3
+        width = {}
+        for metric in ("accuracy", "auc"):
+            low, _, _ = cs.calibrated(safe_upper=False).limits(evidence(metric), 0.95)
+            width[metric] = 0.75 - low
+        assert width["auc"] > width["accuracy"]
+
+    @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
+    def test_scale_maps_the_range_to_zero_and_one(self, metric):
+        scale = scale_of(get_metric(metric))
+        assert isinstance(scale, UnitScale)
+        assert sorted((scale.back(0.0), scale.back(1.0))) == sorted(get_metric(metric).range)
+        assert scale.forward(scale.back(0.3)) == pytest.approx(0.3)
+
+    @pytest.mark.parametrize("metric", ["mse", "log_loss", "mae", "rmse", "r2", "brier"])
+    def test_losses_and_r2_use_the_log(self, metric):
+        scale = scale_of(get_metric(metric))
+        assert isinstance(scale, LogScale)
+        assert scale.back(scale.forward(0.4)) == pytest.approx(0.4)
+
+
+class TestSafeUpper:
+    def test_never_below_the_naive_wilson_limit(self):
+        given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
+        naive = scale_of(given.metric).spread(given, 1.0, 0.0).limits(0.95, stats.t.ppf(0.975, 49))[1]
+        assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
+        assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
+
+    def test_lower_limit_does_not_move(self):
+        given = evidence(naive=0.95)
+        lows = {cs.calibrated(safe_upper=safe).limits(given, 0.95)[0] for safe in (True, False, "auto")}
+        assert len(lows) == 1
+
+    @pytest.mark.parametrize(
+        ("wins", "share"),
+        [
+            ([0.2, 0.4, 0.4], 0.0),
+            ([0.4, 0.4, 0.2], 0.0),
+            ([0.65, 0.35, 0.0], 0.5),
+            ([0.8, 0.2, 0.0], 1.0),
+            ([1, 0, 0], 1.0),
+        ],
+    )
+    def test_standing_out_compares_with_the_next(self, wins, share):
+        assert standing_out(evidence(wins=np.array(wins, float))) == pytest.approx(share)
+
+    def test_standing_out_needs_a_rival(self):
+        assert standing_out(evidence(wins=None)) == 0
+        assert standing_out(evidence(scores=np.array([0.8]), wins=np.array([1.0]))) == 0
+
+    def test_automatic_rule_lies_between(self):
+        one = np.random.default_rng(3).random((60, 12)) < np.r_[0.9, np.full(11, 0.6)]
+        cube = labels_cube(one.astype(int))
+        highs = [
+            float(cs.winner(cube, "accuracy", interval=cs.calibrated(safe_upper=safe), rng=1).conf_high)
+            for safe in (False, "auto", True)
+        ]
+        assert highs == sorted(highs)
+        assert highs[1] == highs[2]  # one configuration wins nearly every draw
+
+    def test_rank_metrics_always_heed_the_naive_limit(self):
+        given = evidence("auc", naive=0.9, wins=np.array([0.3, 0.4, 0.3]))
+        auto, safe = cs.calibrated().limits(given, 0.95), cs.calibrated(safe_upper=True).limits(given, 0.95)
+        assert auto == safe
+
+    @pytest.mark.parametrize("bad", ["yes", 2, None])
+    def test_other_values_are_refused(self, bad):
+        with pytest.raises(ValueError, match="`safe_upper`"):
+            cs.calibrated(safe_upper=bad)
+
+    @pytest.mark.parametrize(("name", "bad"), [("kappa", -1.0), ("psi", np.nan)])
+    def test_constants_are_not_negative(self, name, bad):
+        with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0, or None for the tuned constant"):
+            cs.calibrated(**{name: bad})
+
+
+class TestEveryInterval:
+    """Laws that hold for any method a winner may have."""
+
+    CASES = (
+        ("calibrated", "accuracy", lambda: cs.simulate_cube(30, 20, beta=(54, 6), rng=1)),
+        ("calibrated", "error_rate", lambda: cs.simulate_cube(30, 20, rng=2)),
+        ("calibrated", "mcc", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "balanced_accuracy", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "f1", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "auc", scores_cube),
+        ("calibrated", "concordance", lambda: scores_cube().assign_coords(event=("sample", np.ones(60)))),
+        ("calibrated", "mse", numbers_cube),
+        ("calibrated", "rmse", numbers_cube),
+        ("calibrated", "r2", numbers_cube),
+        ("double_bootstrap", "accuracy", lambda: cs.simulate_cube(25, 6, rng=1)),
+        ("double_bootstrap", "auc", lambda: scores_cube(30, 4)),
+        ("percentile", "accuracy", lambda: cs.simulate_cube(30, 20, rng=1)),
+    )
+
+    @pytest.mark.parametrize(("interval", "metric", "make"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+    def test_order_level_and_range(self, interval, metric, make):
+        cube = make()
+        method = cs.double_bootstrap(outer=60, inner=15) if interval == "double_bootstrap" else interval
+        low_end, high_end = get_metric(metric).range
+        results = [cs.winner(cube, metric, interval=method, level=level, times=300, rng=1) for level in LEVELS]
+        for out in results:
+            assert low_end <= float(out.conf_low) <= float(out.estimate) <= float(out.conf_high) <= high_end
+        lows, highs = zip(*(both(out) for out in results), strict=True)
+        assert list(lows) == sorted(lows, reverse=True)
+        assert list(highs) == sorted(highs)
+        for out in results[1:]:
+            assert float(out.conf_low) <= float(out.bound_low)
+            assert float(out.bound_high) <= float(out.conf_high)
+
+    def test_a_bound_is_an_end_of_the_interval_at_twice_the_error(self):
+        cube = cs.simulate_cube(50, 10, rng=1)
+        one, two = cs.winner(cube, "accuracy", level=0.95, rng=1), cs.winner(cube, "accuracy", level=0.9, rng=1)
+        np.testing.assert_allclose([one.bound_low, one.bound_high], both(two))
+
+    @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "mcc"])
+    def test_perfect_winner(self, metric):
+        correct = np.ones((30, 3), int)
+        correct[::3, 1:] = 0
+        out = cs.winner(labels_cube(correct), metric, rng=1)
+        assert float(out.estimate) == pytest.approx(1.0, abs=0.002)  # an out-of-bag set of one class has MCC 0
+        assert float(out.conf_high) == pytest.approx(1.0, abs=1e-9)
+        assert 0.6 < float(out.conf_low) < 1.0
+
+    def test_all_perfect(self):
+        out = cs.winner(labels_cube(np.ones((30, 4), int)), "accuracy", rng=1)
+        assert float(out.conf_high) == 1.0
+        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.3, stats.t.ppf(0.975, 29))[0])
+
+    def test_perfect_auc(self):
+        out = cs.winner(scores_cube(45, 4, shift=30), "auc", rng=1)
+        assert float(out.estimate) == float(out.conf_high) == 1.0
+        assert 0.6 < float(out.conf_low) < 1.0
+
+    def test_one_configuration(self):
+        out = cs.winner(labels_cube(np.arange(40)[:, None] % 4 > 0), "accuracy", rng=1)
+        assert float(out.estimate) == float(out.naive) == 0.75
+        t = stats.t.ppf(0.975, 39)
+        size = 40 / 1.3  # nothing was selected: V_s = 0
+        found, expected = both(out), wilson_limits(0.75, size, t)
+        np.testing.assert_allclose(found, expected, atol=0.02)  # n_eff is estimated from the draws
+
+    def test_five_samples(self):
+        with pytest.warns(cs.CvstatsWarning, match="draws were unusable and drawn again"):
+            out = cs.winner(labels_cube([[1, 0], [1, 1], [0, 1], [1, 1], [1, 0]]), "accuracy", times=200, rng=1)
+        assert 0 <= float(out.conf_low) < float(out.estimate) <= float(out.conf_high) <= 1
+        assert float(out.conf_high - out.conf_low) > 0.5
+
+    def test_brier_stays_inside_its_range(self):
+        wrong = evidence("brier", estimate=1.6, bbc=1.6, naive=1.5, scores=np.array([1.5, 1.9]))
+        wrong = replace(wrong, wins=np.array([0.7, 0.3]), variance=np.array([0.4, 0.4]), n=8)
+        found = cs.calibrated().limits(wrong, 0.999)
+        assert found[1] == 2.0
+
+    def test_groups_widen_the_interval(self):
+        rng = np.random.default_rng(0)
+        lucky = np.repeat(rng.random((20, 6)), 5, axis=0) < 0.7  # five samples of a group share their luck
+        cube = labels_cube(lucky.astype(int))
+        grouped = cube.assign_coords(group=("sample", np.repeat(np.arange(20), 5)))
+        plain, aware = cs.winner(cube, "accuracy", rng=1), cs.winner(grouped, "accuracy", rng=1)
+        assert np.diff(both(aware))[0] > 1.5 * np.diff(both(plain))[0]
+
+
+class TestDoubleBootstrap:
+    def test_same_seed_same_limits(self):
+        cube = cs.simulate_cube(25, 5, rng=1)
+        method = cs.double_bootstrap(outer=60, inner=12)
+        one, two = (cs.winner(cube, "accuracy", interval=method, times=100, rng=3) for _ in range(2))
+        assert both(one) == both(two)
+
+    def test_one_configuration_is_nearly_the_bootstrap_of_its_score(self):
+        cube = numbers_cube(60, 1)
+        out = cs.winner(cube, "mse", interval=cs.double_bootstrap(outer=400, inner=40), times=100, rng=1)
+        loss = ((cube - cube.label) ** 2).values[:, 0]
+        rng = np.random.default_rng(1)
+        draws = rng.choice(loss, (4000, 60)).mean(axis=1)
+        spread = np.quantile(draws, 0.975) - np.quantile(draws, 0.025)
+        assert np.diff(both(out))[0] == pytest.approx(spread, rel=0.25)
+
+    def test_groups_are_drawn_whole(self):
+        rng = np.random.default_rng(0)
+        lucky = np.repeat(rng.random((15, 4)), 4, axis=0) < 0.7
+        cube = labels_cube(lucky.astype(int))
+        grouped = cube.assign_coords(group=("sample", np.repeat(np.arange(15), 4)))
+        method = cs.double_bootstrap(outer=100, inner=15)
+        widths = [
+            np.diff(both(cs.winner(each, "accuracy", interval=method, times=60, rng=1)))[0] for each in (cube, grouped)
+        ]
+        assert widths[1] > 1.3 * widths[0]
+
+    @pytest.mark.parametrize(("options", "text"), [({"outer": 5}, "`outer`"), ({"inner": 2}, "`inner`")])
+    def test_too_few_draws(self, options, text):
+        with pytest.raises(ValueError, match=text):
+            cs.double_bootstrap(**options)
+
+
+class TestWilson:
+    @pytest.mark.parametrize(("right", "n"), [(0, 12), (7, 12), (12, 12), (93, 100)])
+    @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+    def test_statsmodels(self, right, n, level):
+        from statsmodels.stats.proportion import proportion_confint
+
+        cube = labels_cube((np.arange(n) < right)[:, None])
+        out = cs.winner(cube, "accuracy", interval="wilson", level=level, times=100, rng=1)
+        expected = proportion_confint(right, n, alpha=1 - level, method="wilson")
+        np.testing.assert_allclose(both(out), np.clip(expected, 0, 1), atol=1e-12)
+
+    def test_error_rate_mirrors(self):
+        cube = labels_cube((np.arange(20) < 13)[:, None])
+        up, down = (cs.winner(cube, m, interval="wilson", times=100, rng=1) for m in ("accuracy", "error_rate"))
+        np.testing.assert_allclose(both(down), [1 - float(up.conf_high), 1 - float(up.conf_low)])
+
+
+class TestDelong:
+    def cube(self, score):
+        return cs.as_cube(np.array(score)[:, None], REFERENCE["delong"]["label"], kind="score")
+
+    @pytest.mark.parametrize(("level", "key"), [(0.95, "level95"), (0.8, "level80")])
+    def test_proc(self, level, key):
+        made = REFERENCE["delong"]
+        out = cs.winner(self.cube(made["score"]), "auc", interval="delong", level=level, times=100, rng=1)
+        assert float(out.estimate) == pytest.approx(made["auc"])
+        assert float(out.std_error) == pytest.approx(np.sqrt(made["variance"]))
+        np.testing.assert_allclose(both(out), made[key], rtol=1e-10)
+
+    def test_perfect_auc_has_no_width(self):
+        made = REFERENCE["delong_top"]
+        out = cs.winner(self.cube(made["score"]), "auc", interval="delong", times=100, rng=1)
+        np.testing.assert_allclose([float(out.estimate), *both(out)], [made["auc"], *made["level95"]])
+
+
+class TestBca:
+    @pytest.mark.parametrize(("level", "key"), [(0.95, "level95"), (0.8, "level80")])
+    def test_r_boot(self, level, key):
+        made = REFERENCE["bca"]
+        cube = cs.as_cube(np.array(made["guess"])[:, None], made["truth"], kind="value")
+        out = cs.winner(cube, "mse", interval=cs.bca(times=20_000), level=level, times=100, rng=1)
+        assert float(out.estimate) == pytest.approx(made["t0"])
+        assert float(out.std_error) == pytest.approx(made["std_error"], rel=0.03)
+        np.testing.assert_allclose(both(out), made[key], rtol=0.03)
+
+    def test_scipy(self):
+        cube = numbers_cube(50, 1, seed=4)
+        loss = ((cube - cube.label) ** 2).values[:, 0]
+        found = stats.bootstrap((loss,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1))
+        out = cs.winner(cube, "mse", interval=cs.bca(times=20_000), times=100, rng=1)
+        np.testing.assert_allclose(both(out), found.confidence_interval, rtol=0.03)
+
+    def test_differs_from_the_percentiles_of_the_score(self):
+        made = REFERENCE["bca"]
+        loss = (np.array(made["guess"]) - made["truth"]) ** 2
+        draws = np.random.default_rng(0).choice(loss, (20_000, len(loss))).mean(axis=1)
+        assert made["level95"][1] > np.quantile(draws, 0.975) + 0.03
+
+
+class TestRefusals:
+    def refused(self, cube, metric, interval, text):
+        with pytest.raises(ValueError, match=text):
+            cs.winner(cube, metric, interval=interval, times=100, rng=1)
+
+    @pytest.mark.parametrize("interval", ["wilson", "bca"])
+    def test_selected_configurations(self, interval):
+        text = rf"interval '{interval}' does not apply: it is for one configuration fixed in advance, and 4 compete"
+        self.refused(cs.simulate_cube(30, 4, rng=1), "accuracy", interval, text)
+
+    def test_delong_of_a_selected_configuration(self):
+        self.refused(scores_cube(), "auc", "delong", "one configuration fixed in advance, and 5 compete")
+
+    def test_wilson_of_another_metric(self):
+        text = "interval 'wilson' does not apply: it is for accuracy and error_rate, not balanced_accuracy"
+        self.refused(cs.simulate_cube(30, 1, rng=1), "balanced_accuracy", "wilson", text)
+
+    def test_delong_of_another_metric(self):
+        text = "interval 'delong' does not apply: it is for the auc of two classes, not accuracy"
+        self.refused(cs.simulate_cube(30, 1, rng=1), "accuracy", "delong", text)
+
+    def test_delong_of_several_repeats(self):
+        cube = scores_cube(30, 1)
+        cube = xr.concat([cube, cube], "repeat").transpose("sample", "configuration", "repeat")
+        self.refused(cube, "auc", "delong", "interval 'delong' does not apply: it is for one repeat")
+
+    def test_wilson_of_groups_and_weights(self):
+        cube = cs.simulate_cube(30, 1, rng=1)
+        grouped = cube.assign_coords(group=("sample", np.arange(30) // 3))
+        self.refused(grouped, "accuracy", "wilson", "does not apply: samples come in groups")
+        weighted = cube.assign_coords(weight=("sample", np.ones(30)))
+        self.refused(weighted, "accuracy", "wilson", "does not apply: samples carry case weights")
+
+    def test_calibrated_without_an_end_of_the_range(self):
+        @cs.as_metric(direction="maximize", range=(-np.inf, np.inf))
+        def gain(truth, prediction, weight):
+            return float(np.average(truth * prediction, weights=weight))
+
+        text = "the range of gain has no end to build a scale on; give as_metric"
+        self.refused(numbers_cube(), gain, "calibrated", text)
+
+    def test_predictions_on_disk(self):
+        text = "it needs the predictions in memory"
+        assert cs.double_bootstrap().refuse(evidence(cube=None)) == text
+        assert cs.bca().refuse(evidence(cube=None, scores=np.array([0.8]))) == text
+
+    def test_unknown_name(self):
+        with pytest.raises(ValueError, match=r"`interval`='calibrate' does not exist.*calibrated.*known: percentile"):
+            get_method("calibrate")
+
+    def test_something_else(self):
+        with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
+            get_method(3)
+
+    def test_class_and_object_both_work(self):
+        assert get_method(cs.calibrated) == get_method("calibrated") == cs.calibrated()
+
+    def test_few_of_a_class(self):
+        labels = np.r_[np.ones(4, int), np.zeros(20, int)]
+        cube = cs.as_cube(np.random.default_rng(0).normal(size=(24, 3)), labels, kind="score")
+        with pytest.warns(cs.CvstatsWarning, match="limits are NaN: 4 of a class is fewer than 5") as caught:
+            out = cs.winner(cube, "auc", times=200, rng=1)
+        assert len(caught) == 1
+        assert np.isnan(both(out)).all()
+        assert np.isfinite(float(out.estimate))
