@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_level, show, warn
+from cvstats._check import InputError, check_count, check_level, show
 from cvstats._results import call_text, result
 from cvstats.cube import check_cube
 from cvstats.intervals import get_method, interval_limits

@@ -89,10 +89,10 @@ def implementations(
     Examples
     --------
     >>> import cvstats as cs
-    >>> cube, inner = cs.simulate_cube(60, 20, inner=True, rng=1)
+    >>> cube, inner = cs.simulate_cube(60, 20, inner=True, rng=4)
     >>> table = cs.implementations(cube, "error_rate", inner=inner)
     >>> table.estimate.sel(implementation=["[Pi1]-[CV1]", "[Pi1]-[CV3]"]).values.round(3)
-    array([0.15, 0.25])
+    array([0.15, 0.2 ])
     """
     inputs = _checked(cube, leaky, training, leaky_training, inner, resubstitution)
     main = inputs["cube"] if inputs["cube"] is not None else inputs["leaky"]
