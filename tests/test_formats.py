@@ -127,6 +127,7 @@ def test_mlr_iterations_become_repeats():
     cube = read_predictions(FILES / "mlr_repeated.csv", positive="virginica")
     assert dict(cube.sizes) == {"sample": 30, "configuration": 1, "repeat": 2}
     assert load_report(cube)["folds"] == 3
+    assert set(cube["fold"].values.ravel().tolist()) == {0, 1, 2}  # numbered within each repeat
     assert read_predictions(FILES / "mlr_regression.csv")["kind"].item() == "value"
 
 
@@ -188,6 +189,18 @@ def test_orange_results():
     assert load_report(cube)["folds"] == 5
     assert cell["label"].item() == raw["class_values"][int(raw["actual"][row])]
     assert read_predictions(FILES / "orange_results.npz", kind="label")["kind"].item() == "label"
+
+
+def test_orange_repeats_as_documented():
+    arrays = {
+        "row_indices": [0, 1, 2, 3, 1, 3, 0, 2],
+        "actual": [0, 1, 0, 1, 1, 1, 0, 0],
+        "predicted": [[0, 1, 1, 1, 0, 1, 0, 0]],
+    }
+    arrays["folds"] = [[0, 2], [2, 4], [4, 6], [6, 8]]
+    cube = read_predictions({name: np.array(values) for name, values in arrays.items()})
+    assert dict(cube.sizes) == {"sample": 4, "configuration": 1, "repeat": 2}
+    assert cube["fold"].values.tolist() == [[0, 1], [0, 0], [1, 1], [1, 0]]
 
 
 def test_arrays_that_cannot_be_read():

@@ -15,7 +15,7 @@ import xarray as xr
 from cvstats._check import InputError, show
 from cvstats.cube import as_cube
 
-from ._layout import Hints, Parsed
+from ._layout import Hints, Parsed, folds_within_repeats
 
 ORANGE = {"row_indices", "actual"}
 NAMES = {
@@ -165,6 +165,8 @@ def parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> P
     count = pd.Series(rows).groupby(rows).cumcount().to_numpy()
     if count.any():
         frame["repeat"] = np.tile(count, m)
+        if "fold" in frame:
+            frame["fold"] = np.tile(folds_within_repeats(count, fold), m)
         notes.append(f"{count.max() + 1} repeats were read off row indices that return")
     if use.ndim == 2:
         guess = use.ravel()

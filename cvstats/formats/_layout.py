@@ -192,6 +192,13 @@ def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray
     return np.asarray(number[codes])
 
 
+def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
+    """Return fold numbers from 0 within each repeat, in order of appearance, from iterations numbered throughout."""
+    codes = pd.factorize(iteration)[0]
+    first = pd.Series(codes).groupby(repeat).transform("min").to_numpy()
+    return np.asarray(codes - first)
+
+
 def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Return one name per distinct tuple of tuning values, such as ``C=0.5, sigma=1``."""
     if not columns:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, repeats_of_iterations
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, folds_within_repeats, repeats_of_iterations
 
 PROBABILITY = "prob."
 KNOWN = (
@@ -50,7 +50,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         for rows in out.groupby("configuration", observed=True, sort=False).indices.values():
             repeat[rows] = repeats_of_iterations(out["sample"].iloc[rows], out["fold"].iloc[rows])
         if repeat.any():
-            out["repeat"] = repeat
+            out["repeat"], out["fold"] = repeat, folds_within_repeats(repeat, out["fold"])
             notes.append(
                 f"{repeat.max() + 1} repeats were read off the iterations: a repeat ends when a sample returns"
             )
