@@ -379,7 +379,7 @@ def figures(analysis: Analysis) -> dict[str, Figure]:
             "win-rates",
             lambda ax, narrow: plot_win_rates(analysis.winner, top=10, ax=ax, longest=22 if narrow else 40),
             height=(0.8 + 0.3 * bars, 0.8 + 0.3 * bars),
-            caption="How often each configuration wins when samples are drawn again; the solid bar is the selected one.",
+            caption="How often each configuration wins when samples are drawn again; the solid bar is selected.",
             text=f"Bar chart of win rates. Most frequent winner: {printable(top)}, {percent(float(rate[0]))} of draws. "
             + choice_words(analysis),
         )

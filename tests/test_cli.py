@@ -161,7 +161,8 @@ def test_columns_labels_kind_and_threshold(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["results"][-1]["estimate"] != strict["results"][-1]["estimate"]
     truth = frame[["id", "y"]].drop_duplicates()
     truth.to_csv(tmp_path / "truth.csv", index=False)
-    frame.drop(columns="y").rename(columns={"id": "sample", "p": "prediction", "model": "configuration"}).to_csv(path, index=False)  # fmt: skip
+    plain = frame.drop(columns="y").rename(columns={"id": "sample", "p": "prediction", "model": "configuration"})
+    plain.to_csv(path, index=False)
     assert run("estimate", path, "--labels", tmp_path / "truth.csv", "--kind", "score", *FAST) == OK
     assert run("estimate", path, "--columns", "nonsense", *FAST) == BAD_INPUT
     assert "--columns takes OURS=THEIRS" in capsys.readouterr().err

@@ -244,12 +244,12 @@ def test_coverage_of_a_real_study():
 
 
 def test_coverage_refuses(study):
-    with pytest.raises(cs.InputError, match="`x`='sizes' is not a dimension; found .*did you mean 'size'"):
+    with pytest.raises(cs.InputError, match=r"`x`='sizes' is not a dimension; found .*did you mean 'size'"):
         plot_coverage(study, x="sizes")
     with pytest.raises(cs.InputError, match="at most one can become lines"):
         plot_coverage(study.expand_dims(design=2), x="size")
     mixed = study.assign_coords(conf_level=("method", [0.9, 0.95]))
-    with pytest.raises(cs.InputError, match="`study` holds levels 0.9, 0.95; pick one"):
+    with pytest.raises(cs.InputError, match=r"`study` holds levels 0\.9, 0\.95; pick one"):
         plot_coverage(mixed, x="size")
     assert plot_coverage(mixed, x="size", level=0.9).lines[0].get_ydata()[0] == 90
 

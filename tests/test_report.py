@@ -28,7 +28,8 @@ def hostile_cube(repeats=2):
     labels = np.where(cube.label.values == 1, "<b>sick</b>", "well & fine")
     truth = cube.label.values.reshape(-1, *[1] * (cube.ndim - 1))
     shape = (-1, *[1] * (cube.ndim - 1))
-    values = np.where(cube.values == truth, labels.reshape(shape), np.where(labels == "<b>sick</b>", "well & fine", "<b>sick</b>").reshape(shape))  # fmt: skip
+    wrong = np.where(labels == "<b>sick</b>", "well & fine", "<b>sick</b>")
+    values = np.where(cube.values == truth, labels.reshape(shape), wrong.reshape(shape))
     samples = [f"<i>{i}</i>" for i in range(60)]
     return cs.as_cube(
         values, labels, samples=samples, configurations=NAMES, folds=cube.fold.values, positive="<b>sick</b>"
@@ -149,7 +150,8 @@ def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
 
 
 def test_inline_svg_keeps_only_what_is_used():
-    text = '<?xml?><svg width="1pt" viewBox="0 0 72 36"><metadata>x</metadata><style>*{}</style><g id="a"/><g id="b" clip-path="url(#a)"/></svg>'  # fmt: skip
+    used = '<g id="a"/><g id="b" clip-path="url(#a)"/></svg>'
+    text = f'<?xml?><svg width="1pt" viewBox="0 0 72 36"><metadata>x</metadata><style>*{{}}</style>{used}'
     found = inline(text)
     assert found.startswith('<svg viewBox="0 0 72 36" style="max-width: 96px"')
     assert 'id="a"' in found
@@ -198,8 +200,8 @@ KINDS = {
     "gaps": (gappy_cube, "accuracy"),
     "one configuration": (lambda: hostile_cube().isel(configuration=[0]), "accuracy"),
     "scores": (lambda: cs.as_cube(np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2), "auc"),
-    "leave one out": (lambda: cs.as_cube(np.eye(30)[:, :4], np.arange(30) % 2, folds=np.arange(30), kind="score", threshold=0.5), "auc"),
-}  # fmt: skip
+    "leave one out": (lambda: cs.as_cube(np.eye(30)[:, :4], np.arange(30) % 2, folds=np.arange(30)), "auc"),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -233,7 +235,8 @@ def test_one_configuration_needs_no_correction():
 def test_remarks_in_plain_words():
     cube = gappy_cube()
     found = analyse(cube, times=40)
-    said = " ".join(remark.text for remark in remarks_of(found, design_of(cube), {"notes": ["odd thing"], "averaged_repeats": True}))  # fmt: skip
+    source = {"notes": ["odd thing"], "averaged_repeats": True}
+    said = " ".join(remark.text for remark in remarks_of(found, design_of(cube), source))
     assert "1 configuration lacked predictions that others have and could not be selected." in said
     assert "Left out: 1 sample without any prediction." in said
     assert "Odd thing." in said

@@ -148,7 +148,8 @@ def test_text_of_figures_stays_inside_and_is_large_enough(opened):
     found = opened.js(
         "return [...document.querySelectorAll('figure [role=img]')].filter(e => e.offsetParent !== null).flatMap(e => {"
         "const box = e.querySelector('svg').getBoundingClientRect(); return [...e.querySelectorAll('text')].map(t => {"
-        "const b = t.getBoundingClientRect(); return [t.textContent, b.left - box.left, box.right - b.right, b.height]; }); })"
+        "const b = t.getBoundingClientRect();"
+        "return [t.textContent, b.left - box.left, box.right - b.right, b.height]; }); })"
     )
     assert found
     for text, left, right, height in found:
@@ -169,8 +170,8 @@ def cells(browser, table, column):
 
 
 def sort(browser, table, column):
-    browser.js("document.getElementById(arguments[0]).tHead.rows[0].cells[arguments[1]].querySelector('button').click()", table, column)  # fmt: skip
-    return browser.js("return document.getElementById(arguments[0]).tHead.rows[0].cells[arguments[1]].ariaSort", table, column)  # fmt: skip
+    head = "const head = document.getElementById(arguments[0]).tHead.rows[0].cells[arguments[1]];"
+    return browser.js(f"{head} head.querySelector('button').click(); return head.ariaSort", table, column)
 
 
 def test_tables_sort_by_number_and_by_name(opened):
