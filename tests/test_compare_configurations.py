@@ -166,6 +166,15 @@ def test_contrast_of_families_redoes_the_selection():
     assert float(found.estimate) == pytest.approx(float(found.draw_estimate.mean()))
     assert float(found.naive) == pytest.approx(float(sides[0].naive - sides[1].naive))
     assert (found.selected_a.item(), found.selected_b.item()) == tuple(side.selected.item() for side in sides)
+    # the stated formula, rebuilt from the draws: coverage alone would not notice if the second term were lost
+    kept = [
+        bbc(cube.sel(configuration=side), "accuracy", draws=draws, ties="random", rng=0, keep_draws=True)
+        for side in (a, b)
+    ]
+    standing = [score(cube, "accuracy").sel(configuration=one.draw_selected.values).values for one in kept]
+    v, v_s = np.var(found.draw_estimate.values, ddof=1), np.var(standing[0] - standing[1], ddof=1)
+    assert v_s > 0.1 * float(found.std_error) ** 2
+    assert float(found.std_error) ** 2 == pytest.approx(1.3 * max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
     marked = cube.assign_coords(learner=("configuration", ["svm"] * 20 + ["rf"] * 20))
     again = contrast(marked, "accuracy", a={"learner": "svm"}, b={"learner": ["rf"]}, draws=draws, rng=0)
     assert float(again.p_value) == float(found.p_value)
