@@ -1,0 +1,273 @@
+"""What a cube holds, and what to know of it before believing a number."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._arrays import encode_labels, raw_block
+from ._check import check_level, show, warn
+from ._lazy import by_chunk
+from ._results import call_text, result
+from ._shift import fold_shift
+from .cube import check_cube, class_names, is_lazy
+from .judge import map_batches
+
+TESTS = {
+    "class": "Kruskal-Wallis of scores between folds, within class",
+    "event": "Kruskal-Wallis of scores between folds, within event status",
+    "value": "Kruskal-Wallis of residuals between folds",
+    "none": "none",
+}
+
+
+def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
+    r"""Return what a cube holds: sizes, classes, folds, gaps, doubtful configurations, and shifts between folds.
+
+    Pooled AUC (and every pooled rank metric) compares scores of different folds, hence of different models. When
+    these shift from fold to fold it is misleading, usually too low. The test ranks the scores within each class and
+    compares the folds (Kruskal-Wallis, corrected for ties); statistics :math:`H_c` and degrees of freedom of the
+    classes add up:
+
+    .. math:: H = \sum_c H_c \sim \chi^2, \quad df = \sum_c (K_c - 1).
+
+    The smallest p-value over repeats (and class columns) is multiplied by their number, then adjusted over
+    configurations by Holm's method. Residuals are tested for numeric predictions, scores within event status for
+    survival, nothing for hard labels. Folds of one sample cannot show a shift (NaN). With many samples even a
+    harmless shift is significant: see ``shift_effect``.
+
+    Parameters
+    ----------
+    cube
+        Predictions made by `as_cube`; dask-backed ones are read block by block.
+    level
+        One minus the family-wise error rate at which ``shifted`` is true and a warning is given.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``n_samples``, ``n_unpredicted`` (samples without any prediction), ``n_repeats``, ``n_configurations``;
+        ``class_count(label_class)``, or ``n_events``, or ``label_mean`` and ``label_sd``; ``fold_size(fold)`` and
+        ``fold_class_count`` (over ``repeat`` too); per configuration ``n_missing`` (cells), ``complete`` (may be
+        selected), ``duplicated`` (as an earlier one), ``same_as`` (the first configuration with identical
+        predictions), ``constant``, ``constant_in_folds``, and ``shift_statistic``, ``shift_df``, ``shift_p_value``,
+        ``shift_p_adjusted``, ``shift_effect`` (share of rank variance between folds beyond chance), ``shifted``.
+        The scalar coordinate ``shift_test`` names the test.
+
+    References
+    ----------
+    Kruskal, Wallis (1952), doi:10.1080/01621459.1952.10483441; Forman, Scholz (2010), doi:10.1145/1882471.1882479.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.9], [0.2, 0.2], [0.8, 0.8], [0.3, 0.3]], [1, 0, 1, 0], folds=[0, 0, 1, 1])
+    >>> about = cs.describe_cube(cube)
+    >>> about.class_count.values, about.duplicated.values
+    (array([2, 2]), array([False,  True]))
+    """
+    check_cube(cube)
+    alpha = 1 - check_level(level)
+    names = class_names(cube)
+    test = _which_test(cube)
+    folds = pd.Index(np.unique(cube["fold"].values) if "fold" in cube.coords else [])
+    cells = map_batches(lambda part, _: _one(part, names, folds, test), cube)
+    first = _first_alike(cube)
+    shifted = cells["shift_p_adjusted"] < alpha
+    configuration = cube["configuration"]
+    variables = dict(cells.data_vars) | {
+        "n_configurations": cube.sizes["configuration"],
+        "n_repeats": cube.sizes.get("repeat", 1),
+        "duplicated": ("configuration", first != np.arange(len(first))),
+        "same_as": ("configuration", configuration.values[first]),
+        "shifted": shifted,
+    }
+    out = result(variables, method="describe", call=call_text("describe_cube", level=level), cube=cube)
+    out = out.assign_coords(shift_test=TESTS[test], configuration=configuration.variable)
+    if test in ("class", "event"):
+        _warn_shift(out, test)
+    return out
+
+
+def _which_test(cube: xr.DataArray) -> str:
+    kind = str(cube["kind"].item())
+    if kind == "label" or "fold" not in cube.coords or "partner" in cube.dims:
+        return "none"
+    return "event" if "event" in cube.coords else "value" if kind == "value" else "class"
+
+
+def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str) -> xr.Dataset:
+    """Describe a cube without batch dims."""
+    labelled = np.asarray(pd.notna(cube["label"].values))
+    if not labelled.all():
+        cube = cube.isel(sample=labelled)
+    columns = by_chunk(cube, _Columns(test)) if is_lazy(cube) else _Columns(test)(cube)
+    predicted, missing = columns["predicted"].values, columns["n_missing"].values
+    some = predicted.any(axis=1)
+    about: dict[str, Any] = {
+        "n_samples": int(labelled.sum()),
+        "n_unpredicted": int((~some).sum()),
+        "n_missing": ("configuration", missing),
+        "complete": ("configuration", (predicted.sum(axis=0) == some.sum()) & some.any()),
+    }
+    about |= {str(name): columns[name].variable for name in columns if name not in ("predicted", "n_missing")}
+    about["shift_p_adjusted"] = ("configuration", _holm(columns["shift_p_value"].values))
+    out = xr.Dataset(about)
+    return out.assign(_labels(cube, names)).assign(_folds(cube, names, folds))
+
+
+def _labels(cube: xr.DataArray, names: list[Any] | None) -> dict[str, Any]:
+    if names is None:
+        if "event" in cube.coords:
+            return {"n_events": int(cube["event"].sum())}
+        values = cube["label"].values.astype(float)
+        spread = float(values.std(ddof=1)) if len(values) > 1 else np.nan
+        return {"label_mean": float(values.mean()) if len(values) else np.nan, "label_sd": spread}
+    member = _class_members(cube, names)
+    return {"class_count": _by_class(("label_class",), member.sum(axis=1), names)}
+
+
+def _class_members(cube: xr.DataArray, names: list[Any]) -> np.ndarray:
+    """Return (class, n) membership in 0/1 of the classes that have a name."""
+    codes = encode_labels(cube)[0]
+    known = [code for code, name in enumerate(names) if name is not None]
+    return np.asarray((codes[None, :] == np.array(known)[:, None]).astype(int))
+
+
+def _by_class(dims: tuple[str, ...], values: np.ndarray, names: list[Any]) -> xr.DataArray:
+    known = np.array([name for name in names if name is not None])
+    return xr.DataArray(values, dims=dims, coords={"label_class": known})
+
+
+def _folds(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index) -> dict[str, Any]:
+    if not len(folds):
+        return {}
+    fold = cube["fold"].transpose("sample", ...)
+    codes = folds.get_indexer(pd.Index(fold.values.ravel())).reshape(fold.sizes["sample"], -1)
+    member = (codes.T[:, None, :] == np.arange(len(folds))[:, None]).astype(int)  # (repeat or 1, fold, n)
+    dims, first = (("repeat", "fold"), slice(None)) if fold.ndim > 1 else (("fold",), 0)
+    coords = {"fold": folds.to_numpy()} | ({"repeat": cube["repeat"].variable} if fold.ndim > 1 else {})
+    out = {"fold_size": xr.DataArray(member.sum(axis=2)[first], dims=dims, coords=coords)}
+    if names is not None:
+        count = np.einsum("rfn,cn->rfc", member, _class_members(cube, names))[first]
+        out["fold_class_count"] = _by_class((*dims, "label_class"), count, names).assign_coords(coords)
+    return out
+
+
+class _Columns:
+    """What is said of each configuration of a block in memory; an object so that workers can receive it."""
+
+    def __init__(self, test: str) -> None:
+        self.test = test
+
+    def __call__(self, cube: xr.DataArray) -> xr.Dataset:
+        block = raw_block(cube)
+        planes = block if block.ndim == 4 else block[None]  # (k, n, m, r)
+        absent = np.isnan(planes).any(axis=0)
+        folds = _fold_codes(cube)
+        dims = ("configuration",)
+        out: dict[str, Any] = {
+            "predicted": (("sample", "configuration"), ~absent.all(axis=2)),
+            "n_missing": (dims, absent.sum(axis=(0, 2))),
+            "constant": (dims, _constant(planes).all(axis=(0, 2)) & ~absent.all(axis=(0, 2))),
+            "constant_in_folds": (dims, _constant_in_folds(planes, folds)),
+        }
+        out |= {f"shift_{name}": (dims, values) for name, values in self._shift(cube, planes, folds).items()}
+        return xr.Dataset(out)
+
+    def _shift(self, cube: xr.DataArray, planes: np.ndarray, folds: np.ndarray | None) -> dict[str, np.ndarray]:
+        k, n, m, r = planes.shape
+        fields = ("statistic", "df", "p_value", "effect")
+        if self.test == "none" or folds is None:
+            return {name: np.full(m, np.nan) for name in fields}
+        if self.test == "value":
+            planes = planes - cube["label"].values.astype(float)[:, None, None]
+        stratum = {"class": lambda: encode_labels(cube)[0], "event": lambda: cube["event"].values}
+        strata = stratum[self.test]() if self.test in stratum else np.zeros(n)
+        tests = [fold_shift(planes[a, :, :, b], folds[:, b], strata) for a in range(k) for b in range(r)]
+        p = np.stack([test.p_value for test in tests])
+        count = (~np.isnan(p)).sum(axis=0)
+        worst = np.argmin(np.where(np.isnan(p), np.inf, p), axis=0), np.arange(m)
+        out = {name: np.stack([getattr(test, name) for test in tests])[worst] for name in fields}
+        out["p_value"] = np.minimum(out["p_value"] * np.maximum(count, 1), 1.0)
+        return out
+
+
+def _fold_codes(cube: xr.DataArray) -> np.ndarray | None:
+    """Return (n, r) codes of the folds, or None."""
+    if "fold" not in cube.coords:
+        return None
+    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    codes = pd.factorize(table.ravel())[0].reshape(table.shape)
+    repeats = int(np.prod([cube.sizes[dim] for dim in ("repeat", "partner", "inner_repeat") if dim in cube.dims]))
+    return np.broadcast_to(codes, (len(codes), repeats)) if codes.shape[1] == 1 else codes
+
+
+def _constant(planes: np.ndarray) -> np.ndarray:
+    """Return (k, m, 1): whether all predictions of a column are one value."""
+    if not planes.shape[1]:
+        return np.zeros((planes.shape[0], planes.shape[2], 1), bool)
+    low = np.fmin.reduce(np.fmin.reduce(planes, axis=1), axis=-1)
+    high = np.fmax.reduce(np.fmax.reduce(planes, axis=1), axis=-1)
+    return np.asarray((low == high)[..., None])
+
+
+def _constant_in_folds(planes: np.ndarray, folds: np.ndarray | None) -> np.ndarray:
+    """Return whether every fold's predictions are one value, in every repeat; needs folds of two samples or more."""
+    m = planes.shape[2]
+    if folds is None or folds.shape[1] != planes.shape[3]:
+        return np.zeros(m, bool)
+    alike, seen = np.ones(m, bool), np.zeros(m, bool)
+    for repeat in range(folds.shape[1]):
+        for fold in np.unique(folds[:, repeat]):
+            part = planes[:, folds[:, repeat] == fold][..., repeat : repeat + 1]
+            count = (~np.isnan(part).any(axis=0)).sum(axis=0)[:, 0]
+            alike &= _constant(part).all(axis=(0, 2)) | (count == 0)
+            seen |= count > 1
+    return alike & seen
+
+
+def _first_alike(cube: xr.DataArray) -> np.ndarray:
+    """Return, for each configuration, the position of the first with identical predictions (by hash, not in pairs)."""
+    digest = by_chunk(cube, _digests) if is_lazy(cube) else _digests(cube)
+    codes, _ = pd.factorize(digest.values)
+    first = np.full(codes.max() + 1, len(codes))
+    np.minimum.at(first, codes, np.arange(len(codes)))
+    return np.asarray(first[codes])
+
+
+def _digests(cube: xr.DataArray) -> xr.DataArray:
+    """Return a 128-bit hash of each configuration's predictions; minus zero is zero and all NaN are one."""
+    values = cube.transpose("configuration", ...).values
+    keys = []
+    for column in values:
+        plain = np.where(np.isnan(column), np.nan, column + 0.0)
+        keys.append(hashlib.blake2b(np.ascontiguousarray(plain).data, digest_size=16).hexdigest())
+    return xr.DataArray(np.array(keys, object), dims="configuration")
+
+
+def _holm(p: np.ndarray) -> np.ndarray:
+    """Return Holm's adjusted p-values; NaN is left in place and not counted."""
+    if np.isnan(p).all():
+        return np.full(p.shape, np.nan)
+    from .compare.adjust import p_adjust
+
+    return np.asarray(p_adjust(p, "holm"))
+
+
+def _warn_shift(about: xr.Dataset, test: str) -> None:
+    shifted = about["shifted"]
+    if not bool(shifted.any()):
+        return
+    columns = shifted.any([dim for dim in shifted.dims if dim != "configuration"]).values
+    metric = "AUC" if test == "class" else "concordance"
+    warn(
+        f"scores shift between folds in {int(columns.sum())} of {len(columns)} configurations "
+        f"({show(about['configuration'].values[columns])}; {TESTS[test]}, smallest adjusted p = "
+        f"{float(about['shift_p_adjusted'].min()):.2g}): pooled {metric} compares scores across folds and is "
+        "misleading. Use average='fold'."
+    )
