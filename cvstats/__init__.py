@@ -12,13 +12,30 @@ __version__ = "0.1.0"
 
 # Public names by the module that holds them, in the order data flows.
 _MODULES: dict[str, tuple[str, ...]] = {
-    "_check": ("CvstatsWarning", "InputError"),
+    "_check": (
+        "CvstatsWarning",
+        "InputError",
+    ),
+    "read": (
+        "example_cube",
+        "load_report",
+        "read_cube",
+        "read_predictions",
+        "write_cube",
+    ),
     "cube": (
         "as_cube",
         "check_cube",
     ),
+    "describe": ("describe_cube",),
+    "folds": (
+        "kfold",
+        "nested_folds",
+        "pairs",
+        "separate_folds",
+        "train_test",
+    ),
     "metrics": (
-        "Metric",
         "accuracy",
         "as_metric",
         "auc",
@@ -33,6 +50,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "log_loss",
         "mae",
         "mcc",
+        "Metric",
         "mse",
         "prior_error",
         "r2",
@@ -55,63 +73,17 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "judge": ("select_and_judge",),
     "protocols.tuned": (
         "cv",
-        "cvt",
         "cvm_cv",
+        "cvt",
     ),
     "protocols.tibshirani": ("tt",),
     "protocols.nested": ("ncv",),
     "protocols.bootstrap_corrected": ("bbc",),
-    "protocols.recommended": ("winner",),
-    "intervals": (
-        "bca",
-        "calibrated",
-        "delong",
-        "double_bootstrap",
-        "percentile",
-        "wilson",
-    ),
-    "folds": (
-        "kfold",
-        "nested_folds",
-        "pairs",
-        "separate_folds",
-        "train_test",
-    ),
-    "simulate": (
-        "coverage",
-        "expected_maximum",
-        "ripley_mixture",
-        "separate_gaussian",
-        "simulate_cube",
-    ),
-    "compare": (
-        "bias_table",
-        "corrected_t_test",
-        "critical_difference",
-        "friedman_test",
-        "levene_test",
-        "nemenyi_test",
-        "obrien_test",
-        "p_adjust",
-        "t_test",
-        "wilcoxon_test",
-        "best_set",
-        "contrast",
-        "delong_test",
-        "mcnemar_test",
-        "pitman_morgan_test",
-    ),
-    "tables": (
-        "augment",
-        "bind",
-        "confint",
-        "format_table",
-        "tidy",
-    ),
     "protocols.dropping": (
         "bbcd",
         "drop_configurations",
     ),
+    "protocols.recommended": ("winner",),
     "protocols.separate": (
         "classical_cv",
         "prior_curve",
@@ -120,18 +92,46 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "protocols.pitfalls": ("implementations",),
     "protocols.evaluation": ("evaluation_protocols",),
-    "read": (
-        "example_cube",
-        "load_report",
-        "read_cube",
-        "read_predictions",
-        "write_cube",
-    ),
-    "report": (
-        "report_html",
-        "report_text",
+    "intervals": (
+        "bca",
+        "calibrated",
+        "delong",
+        "double_bootstrap",
+        "percentile",
+        "wilson",
     ),
     "optimism": ("optimism_curve",),
+    "compare": (
+        "best_set",
+        "bias_table",
+        "contrast",
+        "corrected_t_test",
+        "critical_difference",
+        "delong_test",
+        "friedman_test",
+        "levene_test",
+        "mcnemar_test",
+        "nemenyi_test",
+        "obrien_test",
+        "p_adjust",
+        "pitman_morgan_test",
+        "t_test",
+        "wilcoxon_test",
+    ),
+    "simulate": (
+        "coverage",
+        "expected_maximum",
+        "ripley_mixture",
+        "separate_gaussian",
+        "simulate_cube",
+    ),
+    "tables": (
+        "augment",
+        "bind",
+        "confint",
+        "format_table",
+        "tidy",
+    ),
     "plot": (
         "plot_bias",
         "plot_coverage",
@@ -142,6 +142,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "plot_prior",
         "plot_win_rates",
     ),
+    "report": (
+        "report_html",
+        "report_text",
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -150,9 +154,19 @@ __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 if TYPE_CHECKING:
     from ._check import CvstatsWarning as CvstatsWarning
     from ._check import InputError as InputError
+    from .read import example_cube as example_cube
+    from .read import load_report as load_report
+    from .read import read_cube as read_cube
+    from .read import read_predictions as read_predictions
+    from .read import write_cube as write_cube
     from .cube import as_cube as as_cube
     from .cube import check_cube as check_cube
-    from .metrics import Metric as Metric
+    from .describe import describe_cube as describe_cube
+    from .folds import kfold as kfold
+    from .folds import nested_folds as nested_folds
+    from .folds import pairs as pairs
+    from .folds import separate_folds as separate_folds
+    from .folds import train_test as train_test
     from .metrics import accuracy as accuracy
     from .metrics import as_metric as as_metric
     from .metrics import auc as auc
@@ -167,6 +181,7 @@ if TYPE_CHECKING:
     from .metrics import log_loss as log_loss
     from .metrics import mae as mae
     from .metrics import mcc as mcc
+    from .metrics import Metric as Metric
     from .metrics import mse as mse
     from .metrics import prior_error as prior_error
     from .metrics import r2 as r2
@@ -183,64 +198,52 @@ if TYPE_CHECKING:
     from .resample import subsample as subsample
     from .judge import select_and_judge as select_and_judge
     from .protocols.tuned import cv as cv
-    from .protocols.tuned import cvt as cvt
     from .protocols.tuned import cvm_cv as cvm_cv
+    from .protocols.tuned import cvt as cvt
     from .protocols.tibshirani import tt as tt
     from .protocols.nested import ncv as ncv
     from .protocols.bootstrap_corrected import bbc as bbc
-    from .protocols.recommended import winner as winner
-    from .intervals import bca as bca
-    from .intervals import calibrated as calibrated
-    from .intervals import delong as delong
-    from .intervals import double_bootstrap as double_bootstrap
-    from .intervals import percentile as percentile
-    from .intervals import wilson as wilson
-    from .folds import kfold as kfold
-    from .folds import nested_folds as nested_folds
-    from .folds import pairs as pairs
-    from .folds import separate_folds as separate_folds
-    from .folds import train_test as train_test
-    from .simulate import coverage as coverage
-    from .simulate import expected_maximum as expected_maximum
-    from .simulate import ripley_mixture as ripley_mixture
-    from .simulate import separate_gaussian as separate_gaussian
-    from .simulate import simulate_cube as simulate_cube
-    from .compare import bias_table as bias_table
-    from .compare import corrected_t_test as corrected_t_test
-    from .compare import critical_difference as critical_difference
-    from .compare import friedman_test as friedman_test
-    from .compare import levene_test as levene_test
-    from .compare import nemenyi_test as nemenyi_test
-    from .compare import obrien_test as obrien_test
-    from .compare import p_adjust as p_adjust
-    from .compare import t_test as t_test
-    from .compare import wilcoxon_test as wilcoxon_test
-    from .tables import augment as augment
-    from .tables import bind as bind
-    from .tables import confint as confint
-    from .tables import format_table as format_table
-    from .tables import tidy as tidy
     from .protocols.dropping import bbcd as bbcd
     from .protocols.dropping import drop_configurations as drop_configurations
+    from .protocols.recommended import winner as winner
     from .protocols.separate import classical_cv as classical_cv
     from .protocols.separate import prior_curve as prior_curve
     from .protocols.separate import prior_reweighted_cv as prior_reweighted_cv
     from .protocols.separate import separate_cv as separate_cv
     from .protocols.pitfalls import implementations as implementations
     from .protocols.evaluation import evaluation_protocols as evaluation_protocols
-    from .read import example_cube as example_cube
-    from .read import load_report as load_report
-    from .read import read_cube as read_cube
-    from .read import read_predictions as read_predictions
-    from .read import write_cube as write_cube
-    from .compare import best_set as best_set
-    from .compare import contrast as contrast
-    from .compare import delong_test as delong_test
-    from .compare import mcnemar_test as mcnemar_test
-    from .compare import pitman_morgan_test as pitman_morgan_test
-    from .report import report_html as report_html
-    from .report import report_text as report_text
+    from .intervals import bca as bca
+    from .intervals import calibrated as calibrated
+    from .intervals import delong as delong
+    from .intervals import double_bootstrap as double_bootstrap
+    from .intervals import percentile as percentile
+    from .intervals import wilson as wilson
     from .optimism import optimism_curve as optimism_curve
+    from .compare import best_set as best_set
+    from .compare import bias_table as bias_table
+    from .compare import contrast as contrast
+    from .compare import corrected_t_test as corrected_t_test
+    from .compare import critical_difference as critical_difference
+    from .compare import delong_test as delong_test
+    from .compare import friedman_test as friedman_test
+    from .compare import levene_test as levene_test
+    from .compare import mcnemar_test as mcnemar_test
+    from .compare import nemenyi_test as nemenyi_test
+    from .compare import obrien_test as obrien_test
+    from .compare import p_adjust as p_adjust
+    from .compare import pitman_morgan_test as pitman_morgan_test
+    from .compare import t_test as t_test
+    from .compare import wilcoxon_test as wilcoxon_test
+    from .simulate import coverage as coverage
+    from .simulate import expected_maximum as expected_maximum
+    from .simulate import ripley_mixture as ripley_mixture
+    from .simulate import separate_gaussian as separate_gaussian
+    from .simulate import simulate_cube as simulate_cube
+    from .tables import augment as augment
+    from .tables import bind as bind
+    from .tables import confint as confint
+    from .tables import format_table as format_table
+    from .tables import tidy as tidy
     from .plot import plot_bias as plot_bias
     from .plot import plot_coverage as plot_coverage
     from .plot import plot_critical_difference as plot_critical_difference
@@ -249,6 +252,8 @@ if TYPE_CHECKING:
     from .plot import plot_optimism as plot_optimism
     from .plot import plot_prior as plot_prior
     from .plot import plot_win_rates as plot_win_rates
+    from .report import report_html as report_html
+    from .report import report_text as report_text
 
 
 def __getattr__(name: str) -> Any:
