@@ -149,76 +149,11 @@ _MODULES: dict[str, tuple[str, ...]] = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from ._check import CvstatsWarning as CvstatsWarning
     from ._check import InputError as InputError
-    from .read import example_cube as example_cube
-    from .read import load_report as load_report
-    from .read import read_cube as read_cube
-    from .read import read_predictions as read_predictions
-    from .read import write_cube as write_cube
-    from .cube import as_cube as as_cube
-    from .cube import check_cube as check_cube
-    from .describe import describe_cube as describe_cube
-    from .folds import kfold as kfold
-    from .folds import nested_folds as nested_folds
-    from .folds import pairs as pairs
-    from .folds import separate_folds as separate_folds
-    from .folds import train_test as train_test
-    from .metrics import accuracy as accuracy
-    from .metrics import as_metric as as_metric
-    from .metrics import auc as auc
-    from .metrics import auc_ovr as auc_ovr
-    from .metrics import auc_ovr_weighted as auc_ovr_weighted
-    from .metrics import average_precision as average_precision
-    from .metrics import balanced_accuracy as balanced_accuracy
-    from .metrics import brier as brier
-    from .metrics import concordance as concordance
-    from .metrics import error_rate as error_rate
-    from .metrics import f1 as f1
-    from .metrics import log_loss as log_loss
-    from .metrics import mae as mae
-    from .metrics import mcc as mcc
-    from .metrics import Metric as Metric
-    from .metrics import mse as mse
-    from .metrics import prior_error as prior_error
-    from .metrics import r2 as r2
-    from .metrics import rmse as rmse
-    from .metrics import score as score
-    from .metrics import sensitivity as sensitivity
-    from .metrics import smoothed_error_rate as smoothed_error_rate
-    from .metrics import specificity as specificity
-    from .select import select_best as select_best
-    from .select import select_one_se as select_one_se
-    from .select import select_within as select_within
-    from .resample import bootstrap as bootstrap
-    from .resample import jackknife as jackknife
-    from .resample import subsample as subsample
-    from .judge import select_and_judge as select_and_judge
-    from .protocols.tuned import cv as cv
-    from .protocols.tuned import cvm_cv as cvm_cv
-    from .protocols.tuned import cvt as cvt
-    from .protocols.tibshirani import tt as tt
-    from .protocols.nested import ncv as ncv
-    from .protocols.bootstrap_corrected import bbc as bbc
-    from .protocols.dropping import bbcd as bbcd
-    from .protocols.dropping import drop_configurations as drop_configurations
-    from .protocols.recommended import winner as winner
-    from .protocols.separate import classical_cv as classical_cv
-    from .protocols.separate import prior_curve as prior_curve
-    from .protocols.separate import prior_reweighted_cv as prior_reweighted_cv
-    from .protocols.separate import separate_cv as separate_cv
-    from .protocols.pitfalls import implementations as implementations
-    from .protocols.evaluation import evaluation_protocols as evaluation_protocols
-    from .intervals import bca as bca
-    from .intervals import calibrated as calibrated
-    from .intervals import delong as delong
-    from .intervals import double_bootstrap as double_bootstrap
-    from .intervals import percentile as percentile
-    from .intervals import wilson as wilson
-    from .optimism import optimism_curve as optimism_curve
     from .compare import best_set as best_set
     from .compare import bias_table as bias_table
     from .compare import contrast as contrast
@@ -234,6 +169,81 @@ if TYPE_CHECKING:
     from .compare import pitman_morgan_test as pitman_morgan_test
     from .compare import t_test as t_test
     from .compare import wilcoxon_test as wilcoxon_test
+    from .cube import as_cube as as_cube
+    from .cube import check_cube as check_cube
+    from .describe import describe_cube as describe_cube
+    from .folds import kfold as kfold
+    from .folds import nested_folds as nested_folds
+    from .folds import pairs as pairs
+    from .folds import separate_folds as separate_folds
+    from .folds import train_test as train_test
+    from .intervals import bca as bca
+    from .intervals import calibrated as calibrated
+    from .intervals import delong as delong
+    from .intervals import double_bootstrap as double_bootstrap
+    from .intervals import percentile as percentile
+    from .intervals import wilson as wilson
+    from .judge import select_and_judge as select_and_judge
+    from .metrics import Metric as Metric
+    from .metrics import accuracy as accuracy
+    from .metrics import as_metric as as_metric
+    from .metrics import auc as auc
+    from .metrics import auc_ovr as auc_ovr
+    from .metrics import auc_ovr_weighted as auc_ovr_weighted
+    from .metrics import average_precision as average_precision
+    from .metrics import balanced_accuracy as balanced_accuracy
+    from .metrics import brier as brier
+    from .metrics import concordance as concordance
+    from .metrics import error_rate as error_rate
+    from .metrics import f1 as f1
+    from .metrics import log_loss as log_loss
+    from .metrics import mae as mae
+    from .metrics import mcc as mcc
+    from .metrics import mse as mse
+    from .metrics import prior_error as prior_error
+    from .metrics import r2 as r2
+    from .metrics import rmse as rmse
+    from .metrics import score as score
+    from .metrics import sensitivity as sensitivity
+    from .metrics import smoothed_error_rate as smoothed_error_rate
+    from .metrics import specificity as specificity
+    from .optimism import optimism_curve as optimism_curve
+    from .plot import plot_bias as plot_bias
+    from .plot import plot_coverage as plot_coverage
+    from .plot import plot_critical_difference as plot_critical_difference
+    from .plot import plot_dropping as plot_dropping
+    from .plot import plot_intervals as plot_intervals
+    from .plot import plot_optimism as plot_optimism
+    from .plot import plot_prior as plot_prior
+    from .plot import plot_win_rates as plot_win_rates
+    from .protocols.bootstrap_corrected import bbc as bbc
+    from .protocols.dropping import bbcd as bbcd
+    from .protocols.dropping import drop_configurations as drop_configurations
+    from .protocols.evaluation import evaluation_protocols as evaluation_protocols
+    from .protocols.nested import ncv as ncv
+    from .protocols.pitfalls import implementations as implementations
+    from .protocols.recommended import winner as winner
+    from .protocols.separate import classical_cv as classical_cv
+    from .protocols.separate import prior_curve as prior_curve
+    from .protocols.separate import prior_reweighted_cv as prior_reweighted_cv
+    from .protocols.separate import separate_cv as separate_cv
+    from .protocols.tibshirani import tt as tt
+    from .protocols.tuned import cv as cv
+    from .protocols.tuned import cvm_cv as cvm_cv
+    from .protocols.tuned import cvt as cvt
+    from .read import example_cube as example_cube
+    from .read import load_report as load_report
+    from .read import read_cube as read_cube
+    from .read import read_predictions as read_predictions
+    from .read import write_cube as write_cube
+    from .report import report_html as report_html
+    from .report import report_text as report_text
+    from .resample import bootstrap as bootstrap
+    from .resample import jackknife as jackknife
+    from .resample import subsample as subsample
+    from .select import select_best as select_best
+    from .select import select_one_se as select_one_se
+    from .select import select_within as select_within
     from .simulate import coverage as coverage
     from .simulate import expected_maximum as expected_maximum
     from .simulate import ripley_mixture as ripley_mixture
@@ -244,16 +254,6 @@ if TYPE_CHECKING:
     from .tables import confint as confint
     from .tables import format_table as format_table
     from .tables import tidy as tidy
-    from .plot import plot_bias as plot_bias
-    from .plot import plot_coverage as plot_coverage
-    from .plot import plot_critical_difference as plot_critical_difference
-    from .plot import plot_dropping as plot_dropping
-    from .plot import plot_intervals as plot_intervals
-    from .plot import plot_optimism as plot_optimism
-    from .plot import plot_prior as plot_prior
-    from .plot import plot_win_rates as plot_win_rates
-    from .report import report_html as report_html
-    from .report import report_text as report_text
 
 
 def __getattr__(name: str) -> Any:
