@@ -62,16 +62,18 @@ def cube_hash(cube: xr.DataArray) -> str:
     import hashlib
 
     digest = hashlib.blake2b(digest_size=8)
-    data = cube.variable._data
+    data: Any = cube.variable._data
     if hasattr(data, "__dask_graph__"):
         digest.update(str(data.name).encode())
     else:
-        digest.update(_folded(cube.values))
+        digest.update(_folded(cube.values).tobytes())
     digest.update(repr([(str(dim), int(size)) for dim, size in cube.sizes.items()]).encode())
     for name in sorted(str(name) for name in cube.coords):
         values = cube.coords[name].values
         digest.update(name.encode())
-        digest.update("\x1f".join(map(str, np.ravel(values))).encode() if values.dtype.kind in "OUS" else values.tobytes())
+        digest.update(
+            "\x1f".join(map(str, np.ravel(values))).encode() if values.dtype.kind in "OUS" else values.tobytes()
+        )
     return digest.hexdigest()
 
 

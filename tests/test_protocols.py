@@ -145,11 +145,8 @@ class TestTT:
         correct = np.array([[[1, 0], [0, 1]], [[1, 1], [0, 1]], [[0, 1], [1, 1]], [[1, 0], [1, 0]]])
         folds = np.array([[0, 1], [0, 0], [1, 1], [1, 0]])
         out = cs.tt(labels_cube(correct, folds=folds), "accuracy")
-        scores = []
-        for repeat in range(2):
-            for fold in range(2):
-                scores.append(correct[folds[:, repeat] == fold, :, repeat].mean(axis=0))
-        scores = np.array(scores)
+        cells = itertools.product(range(2), range(2))
+        scores = np.array([correct[folds[:, r] == fold, :, r].mean(axis=0) for r, fold in cells])
         best = int(np.argmax(scores.mean(axis=0)))
         expected = scores[:, best].mean() - (scores.max(axis=1) - scores[:, best]).mean()
         assert float(out.estimate) == pytest.approx(expected)

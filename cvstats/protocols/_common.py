@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .._check import InputError
-from .._lazy import predicted
-from ..judge import draw_source, select_and_judge
-from ..metrics import Metric, score
-from ..select import Select, needs_std_error, select_best
+from cvstats._check import InputError
+from cvstats._lazy import predicted
+from cvstats.judge import draw_source, select_and_judge
+from cvstats.metrics import Metric, score
+from cvstats.select import Select, needs_std_error, select_best
 
 SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs outside a bootstrap
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .._arrays import encode_labels
-from .._check import InputError, check_count, check_level, warn
-from .._lazy import predicted
-from .._results import call_text, result
-from ..cube import check_cube, is_lazy
-from ..intervals import Evidence, get_method, interval_limits
-from ..judge import draw_source, map_batches, select_and_judge, unusable_note
-from ..metrics import Metric, bound_metric, score
-from ..resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
-from ..select import Select, select_best
+from cvstats._arrays import encode_labels
+from cvstats._check import InputError, check_count, check_level, warn
+from cvstats._lazy import predicted
+from cvstats._results import call_text, result
+from cvstats.cube import check_cube, is_lazy
+from cvstats.intervals import Evidence, get_method, interval_limits
+from cvstats.judge import draw_source, map_batches, select_and_judge, unusable_note
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
+from cvstats.select import Select, select_best
 from ._common import Choice, final_choice, optimism
 
 CLASS_METRICS = ("classes", "positive", "negative")

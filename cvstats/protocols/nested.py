@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from .._check import InputError, check_option, show
-from .._lazy import predicted
-from .._results import call_text, result
-from .._scoring import fold_scores
-from ..cube import check_cube
-from ..judge import aligned, map_batches
-from ..metrics import Metric, bound_metric, score
-from ..select import select_best
+from cvstats._check import InputError, check_option, show
+from cvstats._lazy import predicted
+from cvstats._results import call_text, result
+from cvstats._scoring import fold_scores
+from cvstats.cube import check_cube
+from cvstats.judge import aligned, map_batches
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.select import select_best
 from ._common import final_choice, folds_of, optimism
 
 

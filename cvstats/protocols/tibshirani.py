@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from .._check import warn
-from .._results import call_text, result
-from .._scoring import fold_scores
-from ..cube import check_cube
-from ..judge import map_batches
-from ..metrics import Metric, bound_metric
+from cvstats._check import warn
+from cvstats._results import call_text, result
+from cvstats._scoring import fold_scores
+from cvstats.cube import check_cube
+from cvstats.judge import map_batches
+from cvstats.metrics import Metric, bound_metric
 from ._common import final_choice, folds_of, optimism
 
 

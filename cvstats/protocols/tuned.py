@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from .._check import InputError, check_option
-from .._results import call_text, result
-from .._scoring import fold_scores
-from ..cube import check_cube
-from ..judge import map_batches, select_and_judge
-from ..metrics import Metric, bound_metric, score
-from ..resample import Given
-from ..select import Select, select_best
+from cvstats._check import InputError, check_option
+from cvstats._results import call_text, result
+from cvstats._scoring import fold_scores
+from cvstats.cube import check_cube
+from cvstats.judge import map_batches, select_and_judge
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.resample import Given
+from cvstats.select import Select, select_best
 from ._common import final_choice, optimism
 
 
