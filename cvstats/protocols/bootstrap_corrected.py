@@ -18,6 +18,7 @@ from cvstats.judge import draw_source, map_batches, select_and_judge, unusable_n
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
 from cvstats.select import Select, select_best
+
 from ._common import Choice, final_choice, optimism
 
 CLASS_METRICS = ("classes", "positive", "negative")

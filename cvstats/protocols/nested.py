@@ -13,6 +13,7 @@ from cvstats.cube import check_cube
 from cvstats.judge import aligned, map_batches
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.select import select_best
+
 from ._common import final_choice, folds_of, optimism
 
 

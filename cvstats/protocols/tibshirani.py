@@ -11,6 +11,7 @@ from cvstats._scoring import fold_scores
 from cvstats.cube import check_cube
 from cvstats.judge import map_batches
 from cvstats.metrics import Metric, bound_metric
+
 from ._common import final_choice, folds_of, optimism
 
 

@@ -13,6 +13,7 @@ from cvstats.judge import map_batches, select_and_judge
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.resample import Given
 from cvstats.select import Select, select_best
+
 from ._common import final_choice, optimism
 
 
