@@ -59,8 +59,8 @@ class Sums:
         self.scores = values.astype(float).mean(axis=0)
 
     def in_bag(self, counts: np.ndarray) -> np.ndarray:
-        """Return the scores (draw, configuration)."""
-        return counts.astype(self.values.dtype) @ self.values / counts[:1].sum()
+        """Return the scores (draw, configuration), rounded so that equal ones are seen to be equal."""
+        return np.round(counts.astype(self.values.dtype) @ self.values / counts[:1].sum(), 12)
 
     def judged(self, counts: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, per draw, the score of configuration `index` on the samples left out."""

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from cvstats._calibration import bbc_x
 from cvstats.intervals import Evidence, calibrated, percentile
 from cvstats.metrics import get_metric
 
 from .designs import DESIGNS, Design
+from .simulated import SIMULATED, Fixed
 
 LEVEL = 0.95
 Limits = Callable[[Evidence, float], tuple[float, float, float]]
 METHODS: dict[str, Limits] = {
     "percentile, random ties": percentile().limits,
     "calibrated": calibrated().limits,
-    "calibrated, safe upper": calibrated(safe_upper=True).limits,
+    "calibrated, never safe": calibrated(safe_upper=False).limits,
+    "calibrated, always safe": calibrated(safe_upper=True).limits,
 }
+SAFE = ("calibrated, never safe", "calibrated, always safe")
 FIRST = "percentile, first ties"
+HOLDOUT = "calibrated, hold-out"
 
 
-def load(folder: Path, design: Design) -> dict[str, np.ndarray]:
+def holdout(evidence: Evidence, level: float) -> tuple[float, float, float]:
+    """Return the limits of the hold-out regime, whose estimate is BBC-X."""
+    return calibrated().limits(replace(evidence, estimator="bbc_x", estimate=bbc_x(evidence)), level)
+
+
+def load(folder: Path, design: Design | Fixed) -> dict[str, np.ndarray]:
     """Return all records of a design, chunks joined in order."""
     parts = [np.load(path) for path in sorted(folder.glob(f"{design.key}-[0-9][0-9][0-9].npz"))]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0].files} if parts else {}
@@ -65,17 +76,25 @@ def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Ev
         )
 
 
-def cell_rows(design: Design, records: dict[str, np.ndarray], methods: dict[str, Limits]) -> list[dict[str, object]]:
+def cell_rows(
+    design: Design | Fixed, records: dict[str, np.ndarray], methods: dict[str, Limits]
+) -> list[dict[str, object]]:
     """Return one row per metric and method of a design."""
     rows = []
     for label in labels_of(records):
+        if getattr(design, "inner", False) and "@" not in label:
+            continue  # that is another design
         truth, sign = records[f"{label}/truth"], get_metric(label.partition("@")[0]).sign
         first = records[f"{label}/first"]
         found = {FIRST: (first[:, 0], first[:, 1:3], first[:, 3:5])}
         everything = list(evidences(records, label, design.n))
         estimate = records[f"{label}/estimate"]
         for name, limits in methods.items():
+            if name in SAFE and sign < 0:
+                continue  # losses know no automatic rule
             centre = records[f"{label}/bbc"] if name.startswith("percentile") else estimate
+            if name == HOLDOUT:
+                centre = np.array([bbc_x(each) for each in everything])
             two = np.array([limits(each, LEVEL)[:2] for each in everything])
             one = np.array([limits(each, 2 * LEVEL - 1)[:2] for each in everything])
             found[name] = (centre, two, one)
@@ -89,13 +108,19 @@ def cell_rows(design: Design, records: dict[str, np.ndarray], methods: dict[str,
                     "folds": design.folds,
                     "metric": label.partition("@")[0],
                     "saved": label.partition("@")[2] or "r1",
-                    "estimator": "bbc" if name.startswith("percentile") else estimator_of(label),
+                    "estimator": _estimator(label, name),
                     "method": name,
                     **counted(truth, centre, two, one, sign),
-                    "width_ratio": float(np.median(two @ [-1, 1]) / width),
+                    "width_ratio": float(np.median(two @ [-1, 1]) / width) if width > 0 else np.inf,
                 }
             )
     return rows
+
+
+def _estimator(label: str, method: str) -> str:
+    if method == HOLDOUT:
+        return "bbc_x"
+    return "bbc" if method.startswith("percentile") else estimator_of(label)
 
 
 def counted(
@@ -129,11 +154,11 @@ def upper(hits: int, n: int, level: float = 0.99) -> float:
     return 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, level))
 
 
-def study_rows(folder: Path, methods: dict[str, Limits] | None = None) -> list[dict[str, object]]:
+def study_rows(folder: Path, simulated: bool = False) -> list[dict[str, object]]:
     """Return the rows of all designs that have records."""
     rows: list[dict[str, object]] = []
-    for design in DESIGNS:
+    for design in SIMULATED if simulated else DESIGNS:
         records = load(folder, design)
         if records:
-            rows += cell_rows(design, records, METHODS if methods is None else methods)
+            rows += cell_rows(design, records, METHODS | ({HOLDOUT: holdout} if simulated else {}))
     return rows
