@@ -1,4 +1,4 @@
-"""Kernels for Harrell's concordance: weighted pair counts with a segment tree over predicted ranks.
+"""Kernels for Harrell's concordance: weighted pair counts with a Fenwick tree over predicted ranks.
 
 Samples are visited from the latest time to the earliest. Those already visited outlive the one at hand, so the tree
 over predicted risk tells how much of their weight lies below or beside it: n log n steps instead of all pairs.
@@ -6,11 +6,13 @@ over predicted risk tells how much of their weight lies below or beside it: n lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._arrays import Problem
+from ._ranks import add_up, whole_weights
+from ._walk import accelerator
 
 if TYPE_CHECKING:
     from .metrics import Metric
@@ -18,16 +20,16 @@ if TYPE_CHECKING:
 LANES = 4_000_000  # tree cells at a time
 
 
-def visits(time: np.ndarray, event: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return, from the latest time to the earliest, the censored and the observed samples of each time.
+def visits(time: np.ndarray, event: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the samples from the latest time to the earliest, whether each has its event, and where times end.
 
-    A sample censored at a time outlives one whose event is observed then; two events at one time are not comparable.
+    A sample censored at a time outlives one whose event is observed then, so it comes first; two events at one time
+    are not comparable, so events of one time are all looked up before any of them counts as visited.
     """
-    groups = []
-    for value in np.unique(time)[::-1]:
-        here = np.flatnonzero(time == value)
-        groups.append((here[event[here] == 0], here[event[here] == 1]))
-    return groups
+    order = np.lexsort((event, -time))
+    ends = np.ones(len(order), bool)
+    ends[:-1] = time[order][1:] != time[order][:-1]
+    return order, event[order] == 1, ends
 
 
 def dense_ranks(risk: np.ndarray) -> np.ndarray:
@@ -42,133 +44,187 @@ def dense_ranks(risk: np.ndarray) -> np.ndarray:
 
 
 def pair_counts(
-    rank: np.ndarray, weight: np.ndarray, groups: list[tuple[np.ndarray, np.ndarray]]
+    rank: np.ndarray, weight: np.ndarray, when: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return twice the concordant weight (ties once) and the comparable weight, per lane.
 
     `rank` is (n,) when all lanes share it (one column, many draws) or (n, lane); `weight` is (n, lane).
     """
-    n, lanes = weight.shape
-    size = 1 << max(1, int(n - 1).bit_length())
-    tree = np.zeros((2 * size, lanes))
-    lane = np.arange(lanes)
-    shared = rank.ndim == 1
-    twice, comparable, seen = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
-
-    def insert(row: int) -> None:
-        nonlocal seen
-        node = rank[row] + size
-        while np.all(node > 0):
-            tree[node if shared else (node, lane)] += weight[row]
-            node = node >> 1
-        seen = seen + weight[row]
-
-    def below(node: np.ndarray) -> np.ndarray:
-        """Return the weight at ranks before `node`."""
-        total = np.zeros(lanes)
-        for _ in range(size.bit_length() - 1):
-            if shared:
-                if node & 1:
-                    total += tree[node - 1]
-            else:
-                total += np.where(node & 1, tree[node - 1, lane], 0.0)
-            node = node >> 1
-        return total
-
-    for censored, observed in groups:
-        for row in censored:
-            insert(row)
-        for row in observed:
-            node = rank[row] + size
-            lower = below(node)
-            twice += weight[row] * (2 * lower + tree[node if shared else (node, lane)])
+    tree = _Tree(rank, weight)
+    twice = np.zeros(weight.shape[1], weight.dtype)
+    comparable, seen = np.zeros_like(twice), np.zeros_like(twice)
+    waiting: list[int] = []
+    for row, observed, ends in zip(*(part.tolist() for part in when), strict=True):
+        if observed:
+            waiting.append(row)
+            twice += weight[row] * tree.twice_below(row)
             comparable += weight[row] * seen
-        for row in observed:
-            insert(row)
+        else:
+            tree.insert(row)
+            seen += weight[row]
+        if ends:
+            for other in waiting:
+                tree.insert(other)
+                seen += weight[other]
+            waiting.clear()
     return twice, comparable
 
 
-class ConcordanceEngine:
-    """Scores of all configurations under any weights, column by column over a block of draws."""
+class _Tree:
+    """Weight by rank, for many lanes at once."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+    def __init__(self, rank: np.ndarray, weight: np.ndarray) -> None:
+        n, lanes = weight.shape
+        self.rank, self.weight, self.n = rank, weight, n
+        self.shared = rank.ndim == 1
+        self.cells = np.zeros((n + 1, lanes), weight.dtype)
+        self.beside = np.zeros((n, lanes), weight.dtype)  # weight at each very rank
+        self.lane = np.arange(lanes)
+        self.ranks = rank.tolist() if self.shared else []
+
+    def insert(self, row: int) -> None:
+        weight = self.weight[row]
+        if self.shared:
+            self.beside[self.ranks[row]] += weight
+            node = self.ranks[row] + 1
+            while node <= self.n:
+                self.cells[node] += weight
+                node += node & -node
+            return
+        self.beside[self.rank[row], self.lane] += weight
+        nodes = self.rank[row] + 1
+        lane = self.lane
+        while lane.size:
+            self.cells[nodes, lane] += weight[lane]
+            nodes = nodes + (nodes & -nodes)
+            inside = nodes <= self.n
+            nodes, lane = nodes[inside], lane[inside]
+
+    def twice_below(self, row: int) -> np.ndarray:
+        """Return twice the weight at lower ranks plus the weight at the same rank."""
+        if self.shared:
+            node = self.ranks[row]
+            total = np.zeros_like(self.cells[0])
+            while node:
+                total += self.cells[node]
+                node &= node - 1
+            return np.asarray(total + total + self.beside[self.ranks[row]])
+        nodes, lane = self.rank[row], self.lane
+        total = np.zeros_like(self.cells[0])
+        inside = nodes > 0
+        nodes, lane = nodes[inside], lane[inside]
+        while lane.size:
+            total[lane] += self.cells[nodes, lane]
+            nodes = nodes & (nodes - 1)
+            inside = nodes > 0
+            nodes, lane = nodes[inside], lane[inside]
+        return np.asarray(total + total + self.beside[self.rank[row], self.lane])
+
+
+class ConcordanceEngine:
+    """Scores of all configurations under any weights, column by column over a block of draws.
+
+    Parameters are those of `RankEngine`.
+    """
+
+    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
         assert problem.event is not None
         self.metric = metric
-        self.m, self.r = problem.p.shape[-2], problem.p.shape[-1]
-        self.n = problem.n
-        self.groups = visits(problem.y, problem.event)
-        self.missing = np.isnan(problem.p) if np.isnan(np.min(problem.p)) else None
-        self.rank = dense_ranks(problem.p.reshape(self.n, -1))
-        self.weight = problem.weight
-        self.repeat_weight: np.ndarray | None = None
-        if self.missing is not None:
-            some = ~self.missing.all(axis=0)
-            self.repeat_weight = some / np.maximum(some.sum(axis=1, keepdims=True), 1)
+        self.n, self.m, self.r = problem.p.shape
+        self.when = visits(problem.y, problem.event)
+        missing = bool(np.isnan(np.min(problem.p)))
+        self.gaps = missing if gaps is None else gaps
+        self.missing = np.isnan(problem.p).reshape(self.n, -1) if missing else None
+        self.rank = np.ascontiguousarray(dense_ranks(problem.p.reshape(self.n, -1)).T)  # (column, n)
+        self.weight, self.bound = whole_weights(problem.weight, total)
+        self.begun = ~self.missing.all(axis=0).reshape(self.m, self.r) if self.missing is not None else None
 
-    def _weights(self, weights: np.ndarray) -> np.ndarray:
-        w = weights.T.astype(float)
-        return np.ascontiguousarray(w if self.weight is None else w * self.weight[:, None])
+    def _weighted(self, weights: np.ndarray) -> np.ndarray:
+        """Return (draw, n) weights in integers while counts fit 32 bits, else in doubles."""
+        w = weights if self.weight is None else weights * self.weight
+        small = w.dtype.kind in "iub" and self.bound**2 < 2**31
+        return w.astype(np.int32 if small else np.float64)
 
-    def _average(self, table: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Average (..., r) over repeats."""
-        if rows is None:
-            return np.asarray(table.mean(axis=-1))
-        return np.asarray((np.where(rows > 0, table, 0.0) * rows).sum(axis=-1))
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise (exact counts where possible) and the scores, both (draw, m)."""
+        draws = len(weights)
+        steps = 2 + int(np.log2(self.n))
+        fast = accelerator(self.m * self.r, self.n * steps, draws)
+        w = np.ascontiguousarray(self._weighted(weights).T)
+        lanes = w if draws > 1 else np.repeat(w, 2, axis=1)
+        criterion, score = np.empty((self.m, draws)), np.empty((self.m, draws))
+        for j in range(self.m):
+            twice, comparable = zip(*(self._column(j * self.r + k, lanes, fast) for k in range(self.r)), strict=True)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                if self.gaps:
+                    each = [t[:draws] / (2.0 * c[:draws]) for t, c in zip(twice, comparable, strict=True)]
+                    criterion[j] = score[j] = self._average(each, None if self.begun is None else self.begun[j])
+                else:
+                    summed = add_up(t[:draws] for t in twice)
+                    score[j] = summed / (2.0 * self.r * comparable[0][:draws])
+                    criterion[j] = np.where(comparable[0][:draws] > 0, summed, np.nan)
+        return criterion.T, score.T
+
+    def _column(self, column: int, lanes: np.ndarray, fast: Any) -> tuple[np.ndarray, np.ndarray]:
+        if self.missing is not None and self.missing[:, column].any():
+            lanes = np.where(self.missing[:, column, None], lanes.dtype.type(0), lanes)
+        if fast is None:
+            return pair_counts(self.rank[column], lanes, self.when)
+        out = np.empty((2, lanes.shape[1]), lanes.dtype)
+        fast.concordance_lanes(self.rank[column], lanes, *self.when, out)
+        return out[0], out[1]
+
+    def _average(self, each: list[np.ndarray], begun: np.ndarray | None) -> np.ndarray:
+        """Average over the repeats in which a configuration predicted anything."""
+        if begun is None:
+            return np.asarray(add_up(each) / self.r)
+        return np.asarray(
+            add_up(np.where(yes, part, 0.0) for yes, part in zip(begun, each, strict=True)) / max(1, begun.sum())
+        )
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
-        w = self._weights(weights)
-        out = np.empty((w.shape[1], self.m, self.r))
-        for column in range(self.m * self.r):
-            each = w
-            if self.missing is not None:
-                each = np.where(self.missing.reshape(self.n, -1)[:, column, None], 0.0, w)
-            twice, comparable = pair_counts(self.rank[:, column], each, self.groups)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                out[:, column // self.r, column % self.r] = twice / (2 * comparable)
-        return self._average(out, self.repeat_weight)
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores."""
-        score = self.scores(weights)
-        return self.metric.sign * score, score
+        return self.criterion(weights)[1]
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""
-        w = self._weights(weights)
-        table = np.empty((len(index), self.r))
+        w = self._weighted(weights)
+        fast = accelerator(0, 0, 0)
+        each = []
         for repeat in range(self.r):
             column = index * self.r + repeat
-            each = w
-            if self.missing is not None:
-                each = np.where(self.missing.reshape(self.n, -1)[:, column], 0.0, w)
-            twice, comparable = pair_counts(self.rank[:, column], each, self.groups)
+            mine = w if self.missing is None else np.where(self.missing[:, column].T, w.dtype.type(0), w)
+            if fast is None:
+                twice, comparable = pair_counts(self.rank[column].T, mine.T, self.when)
+            else:
+                twice, comparable = np.empty((2, len(index)), w.dtype)
+                fast.judged_concordance(self.rank, column, np.ascontiguousarray(mine), *self.when, twice, comparable)
             with np.errstate(divide="ignore", invalid="ignore"):
-                table[:, repeat] = twice / (2 * comparable)
-        return self._average(table, None if self.repeat_weight is None else self.repeat_weight[index])
+                each.append(twice / (2.0 * comparable))
+        begun = None if self.begun is None else self.begun[index].T
+        if begun is None:
+            return np.asarray(add_up(each) / self.r)
+        total = add_up(np.where(yes, part, 0.0) for yes, part in zip(begun, each, strict=True))
+        return np.asarray(total / np.maximum(begun.sum(axis=0), 1))
 
 
-def column_values(problem: Problem, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the concordance of every column (m, r) under one weight vector per repeat, `weights` (n,) or (n, r)."""
+def column_values(problem: Problem) -> np.ndarray:
+    """Return the concordance of every column (m, r) on all samples."""
     assert problem.event is not None
     n, m, r = problem.p.shape
-    w = np.ones((n, 1)) if weights is None else weights.reshape(n, -1)
-    if problem.weight is not None:
-        w = w * problem.weight[:, None]
     if problem.y.ndim == 2:
-        each = [column_values(_one(problem, column), weights) for column in range(m)]
-        return np.concatenate(each)
-    groups = visits(problem.y, problem.event)
+        return np.concatenate([column_values(_one(problem, column)) for column in range(m)])
+    when = visits(problem.y, problem.event)
     flat = problem.p.reshape(n, m * r)
+    weight = np.ones((n, 1)) if problem.weight is None else problem.weight[:, None]
     out = np.empty(m * r)
     step = max(1, LANES // (4 * n))
     for start in range(0, m * r, step):
-        column = np.arange(start, min(start + step, m * r))
-        block = flat[:, column]
-        each_weight = np.where(np.isnan(block), 0.0, w if w.shape[1] == 1 else w[:, column % r])
-        twice, comparable = pair_counts(dense_ranks(block), each_weight, groups)
+        block = flat[:, start : start + step]
+        each = np.where(np.isnan(block), 0.0, weight)
+        twice, comparable = pair_counts(dense_ranks(block), each, when)
         with np.errstate(divide="ignore", invalid="ignore"):
-            out[column] = twice / (2 * comparable)
+            out[start : start + step] = twice / (2 * comparable)
     return out.reshape(m, r)
 
 

@@ -52,5 +52,5 @@ def engine(
     if metric.family == "custom":
         return CustomEngine(metric, problem, total)
     if metric.statistic == "concordance":
-        return ConcordanceEngine(metric, problem, total)
+        return ConcordanceEngine(metric, problem, total, gaps=gaps)
     return RankEngine(metric, problem, total, gaps=gaps)

@@ -2,24 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
-from ._check import InputError
+from ._arrays import batch_dims, raw_block
+from ._check import InputError, warn
+from ._threads import one_blas_thread, ticker
 from .cube import is_lazy
 
 T = TypeVar("T")
 PART = 16_000_000  # predictions of a block in memory
+SMALL, MANY = 250_000, 64  # more blocks than MANY with fewer predictions than SMALL are put together
+MEMORY = 64  # dask arrays whose gaps are remembered
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one block of configurations says about missing predictions."""
+
+    somebody: np.ndarray | None  # (n,) whether some configuration of the block has a prediction; None: all have
+    count: np.ndarray  # (m,) samples that the configuration predicted in some repeat
+    missing: np.ndarray  # (m,) missing predictions, repeats counted
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which samples somebody predicted, which configurations predicted all of those, and whether these have gaps."""
+
+    rows: np.ndarray
+    eligible: np.ndarray
+    gaps: bool  # some eligible configuration lacks a sample in some repeat
+
+
+def report_on(block: np.ndarray) -> Report:
+    """Return the report on a block (k?, n, m, r) as `raw_block` returns it."""
+    n, m = block.shape[-3:-1]
+    if not np.isnan(np.min(block)):
+        return Report(None, np.full(m, n), np.zeros(m, int))
+    absent = np.isnan(block)
+    absent = absent.any(axis=0) if absent.ndim == 4 else absent
+    filled = ~absent.all(axis=2)
+    return Report(filled.any(axis=1), filled.sum(axis=0), absent.sum(axis=(0, 2)))
+
+
+def covered(reports: list[Report], n: int, repeats: int, *, need: bool = True) -> Coverage:
+    """Put the reports of all blocks together; `need` an eligible configuration, or take all (those that only judge)."""
+    some = [part.somebody for part in reports if part.somebody is not None]
+    rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
+    count = np.concatenate([part.count for part in reports])
+    missing = np.concatenate([part.missing for part in reports])
+    total = int(rows.sum())
+    if not total:
+        raise InputError("`cube` holds no predictions: every value is NaN.")
+    eligible = count == total if need else np.ones(len(count), bool)
+    if not eligible.any():
+        raise InputError(
+            "no configuration predicted every sample that any configuration predicted, so none may be selected; "
+            f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
+        )
+    return Coverage(rows, eligible, bool((missing[eligible] > (n - total) * repeats).any()))
+
+
+_KNOWN: OrderedDict[Hashable, Coverage] = OrderedDict()  # by dask's name of the array, which stands for its content
+_NOTED: OrderedDict[Hashable, None] = OrderedDict()
+
+
+def _remember(memory: OrderedDict[Hashable, Any], key: Hashable, value: Any) -> None:
+    memory[key] = value
+    while len(memory) > MEMORY:
+        memory.popitem(last=False)
+
+
+def _key(cube: xr.DataArray) -> Hashable:
+    data: Any = cube.variable._data
+    return data.name, cube.dims
+
+
+def known_coverage(cube: xr.DataArray) -> Coverage | None:
+    """Return the coverage of a cube in memory, or of one on dask if a pass over its data has told it already."""
+    if is_lazy(cube):
+        return _KNOWN.get(_key(cube))
+    block = raw_block(cube)
+    return covered([report_on(block)], block.shape[-3], block.shape[-1])
+
+
+def remember_coverage(cube: xr.DataArray, found: Coverage) -> None:
+    """Keep what a pass over the data of a cube on dask has told."""
+    _remember(_KNOWN, _key(cube), found)
+
+
+def coverage(cube: xr.DataArray) -> Coverage:
+    """Return the coverage of a cube without batch dims; takes a pass over the data of a cube on dask, once."""
+    found = known_coverage(cube)
+    if found is None:
+        found = _coverage(cube, need=True)
+        remember_coverage(cube, found)
+    return found
+
+
+def judging_coverage(cube: xr.DataArray) -> Coverage:
+    """Return the coverage of predictions that only judge, where no configuration need be complete."""
+    found = known_coverage(cube) if is_lazy(cube) else None
+    if found is not None and not found.gaps and found.eligible.all():
+        return found
+    return _coverage(cube, need=False)
+
+
+def _coverage(cube: xr.DataArray, *, need: bool) -> Coverage:
+    data = raw_block(whole_columns(cube) if is_lazy(cube) else cube)
+    blocks = list(column_blocks(data)) if is_lazy(cube) else [data]
+    reports = map_blocks(report_on, blocks, [()] * len(blocks))
+    return covered(reports, data.shape[-3], data.shape[-1], need=need)
+
+
+def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples somebody predicted, and which configurations predicted all of those."""
+    found = coverage(cube)
+    return found.rows, found.eligible
 
 
 def parts_of(cube: xr.DataArray, eligible: np.ndarray) -> list[xr.DataArray]:
     """Return the cube in blocks of eligible configurations: dask's own chunks, or slices that bound memory."""
     columns = np.flatnonzero(eligible)
     if is_lazy(cube):
-        cube = rechunked(cube)
+        cube = whole_columns(cube)
         edges = np.cumsum(cube.chunksizes["configuration"])[:-1]
         groups = [part for part in np.split(columns, np.searchsorted(columns, edges)) if part.size]
     else:
@@ -33,62 +145,126 @@ def _run(part: np.ndarray, whole: bool) -> slice | np.ndarray:
     return slice(int(part[0]), int(part[-1]) + 1) if whole else part
 
 
-def rechunked(cube: xr.DataArray) -> xr.DataArray:
-    """Return the cube chunked along configuration only, as every kernel needs whole columns."""
-    whole = {dim: -1 for dim in cube.dims if dim != "configuration" and len(cube.chunksizes[dim]) > 1}
-    return cube.chunk(whole) if whole else cube
+def whole_columns(cube: xr.DataArray) -> xr.DataArray:
+    """Return the cube chunked along configuration only, as every kernel needs whole columns.
 
-
-def map_parts(function: Callable[[Any], T], arguments: list[Any], *, progress: bool = False, text: str = "") -> list[T]:
-    """Return ``[function(a) for a in arguments]``, on dask when the blocks live there."""
-    lazy = any(isinstance(item, xr.DataArray) and is_lazy(item) for a in arguments for item in (a if isinstance(a, tuple) else (a,)))
-    if lazy:
-        import dask
-
-        call = dask.delayed(function, pure=False)
-        return list(dask.compute(*[call(a) for a in arguments]))
-    if progress and len(arguments) > 1:
-        from tqdm.auto import tqdm
-
-        arguments = tqdm(arguments, desc=text, leave=False)
-    return [function(a) for a in arguments]
-
-
-def by_chunk(cube: xr.DataArray, function: Callable[[xr.DataArray], xr.DataArray]) -> xr.DataArray:
-    """Return the results of `function` on each block of configurations, joined along configuration."""
-    parts = parts_of(cube, np.ones(cube.sizes["configuration"], bool))
-    return xr.concat(map_parts(function, parts), dim="configuration")
-
-
-def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples somebody predicted, and which configurations predicted all of those."""
-    if is_lazy(cube):
-        parts = parts_of(cube, np.ones(cube.sizes["configuration"], bool))
-        found = map_parts(_filled, parts)
-        rows = np.logical_or.reduce([part.any(axis=1) for part in found])
-        return _complete(rows, np.concatenate([part.sum(axis=0) for part in found]))
-    if not np.isnan(np.min(cube.values)):
-        return np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool)
-    filled = _filled(cube)
-    return _complete(filled.any(axis=1), filled.sum(axis=0))
-
-
-def _filled(cube: xr.DataArray) -> np.ndarray:
-    """Return (sample, configuration): whether there is a prediction in some repeat."""
-    present = cube.notnull()
-    if "label_class" in cube.dims:
-        present = present.all("label_class")
-    others = [dim for dim in present.dims if dim not in ("sample", "configuration")]
-    return np.asarray(present.any(others).transpose("sample", "configuration").values)
-
-
-def _complete(rows: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    eligible = count == rows.sum()
-    if not rows.any():
-        raise InputError("`cube` holds no predictions: every value is NaN.")
-    if not eligible.any():
-        raise InputError(
-            "no configuration predicted every sample that any configuration predicted, so none may be selected; "
-            f"the most complete has {int(count.max())} of {int(rows.sum())} samples. Drop samples or configurations."
+    Other layouts, and very many tiny blocks, are put right with one warning for each array.
+    """
+    sizes = cube.chunksizes
+    split = [str(dim) for dim in cube.dims if dim != "configuration" and len(sizes[dim]) > 1]
+    column = cube.size // cube.sizes["configuration"]
+    blocks = sizes["configuration"]
+    tiny = len(blocks) > MANY and max(blocks) * column < SMALL
+    if not split and not tiny:
+        return cube
+    step = max(1, min(cube.sizes["configuration"], PART // (2 * column)))
+    key = _key(cube)
+    if key not in _NOTED:
+        _remember(_NOTED, key, None)
+        what = f"is split along {' and '.join(map(repr, split))}" if split else f"has {len(blocks)} tiny blocks"
+        warn(
+            f"the dask-backed cube {what}; it is rechunked to {step} whole configurations a block, which costs time. "
+            f"Store it so: cube.chunk({{'sample': -1, 'configuration': {step}}})."
         )
-    return rows, eligible
+    return cube.chunk({dim: -1 for dim in cube.dims if dim != "configuration"} | {"configuration": step})
+
+
+def column_blocks(data: Any) -> Iterator[Any]:
+    """Yield the blocks of a dask array that is chunked along its configurations only, as delayed objects."""
+    yield from data.to_delayed().ravel()
+
+
+def map_blocks(
+    function: Callable[..., T], blocks: list[Any], arguments: list[tuple[Any, ...]], *, progress: str = ""
+) -> list[T]:
+    """Return ``[function(block, *argument), ...]``, on dask when the blocks live there, else one after the other.
+
+    `function` is sent once, whatever the number of blocks; with dask each block uses one thread.
+    """
+    if not blocks or not hasattr(blocks[0], "__dask_graph__"):
+        with ticker(progress, len(blocks)) as tick:
+            return [tick(function(block, *argument)) for block, argument in zip(blocks, arguments, strict=True)]
+    import dask
+
+    shared = dask.delayed(function, pure=False, traverse=False)
+    call = dask.delayed(_alone, pure=False)
+    tasks = [call(shared, block, *argument) for block, argument in zip(blocks, arguments, strict=True)]
+    return _computed(tasks, progress)
+
+
+def _alone(function: Callable[..., T], block: Any, *argument: Any) -> T:
+    with one_blas_thread():
+        return function(block, *argument)
+
+
+def _computed(tasks: list[Any], progress: str) -> list[Any]:
+    """Return the values of delayed objects, computed by whatever scheduler is active."""
+    import dask
+
+    if not progress:
+        return list(dask.compute(*tasks))
+    client = _client()
+    with ticker(progress, len(tasks)) as tick:
+        if client is None:
+            from dask.callbacks import Callback
+
+            keys = {task.key for task in tasks}
+
+            def done(key: Any, *_: Any) -> None:
+                if key in keys:
+                    tick(None)
+
+            with Callback(posttask=done):
+                return list(dask.compute(*tasks))
+        from distributed import as_completed
+
+        futures = client.compute(tasks)
+        for _ in as_completed(futures):
+            tick(None)
+        return list(client.gather(futures))
+
+
+def _client() -> Any:
+    """Return the active distributed client, if there is one."""
+    import sys
+
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def by_chunk(cube: xr.DataArray, function: Callable[[xr.DataArray], Any]) -> Any:
+    """Return the results of `function` on each block of configurations of a cube on dask, joined along configuration.
+
+    Sample coordinates are sent once. What the pass tells about gaps is remembered.
+    """
+    whole = whole_columns(cube)
+    data: Any = whole.variable._data
+    sizes = whole.chunksizes["configuration"]
+    task = _OnPart(function, whole.coords.to_dataset(), whole.dims, whole.name)
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    found = map_blocks(task, list(column_blocks(data)), [(start,) for start in starts])
+    reports = [report for _, report in found if report is not None]
+    if len(reports) == len(found):
+        width = cube.sizes["sample"] * cube.sizes["configuration"] * cube.sizes.get("label_class", 1)
+        with suppress(InputError):  # whoever selects will say so
+            remember_coverage(cube, covered(reports, cube.sizes["sample"], cube.size // width))
+    return xr.concat([part for part, _ in found], dim="configuration")
+
+
+class _OnPart:
+    """Apply a function to a block as a labelled cube; an object so that workers can receive it."""
+
+    def __init__(self, function: Callable[[xr.DataArray], Any], coords: xr.Dataset, dims: Any, name: Any) -> None:
+        self.function, self.coords, self.dims, self.name = function, coords, dims, name
+
+    def __call__(self, block: np.ndarray, start: int) -> tuple[Any, Report | None]:
+        size = block.shape[self.dims.index("configuration")]
+        coords = self.coords.isel(configuration=slice(start, start + size)).coords
+        part = xr.DataArray(block, coords=coords, dims=self.dims, name=self.name)
+        return self.function(part), None if batch_dims(part) else report_on(raw_block(part))

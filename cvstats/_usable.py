@@ -25,17 +25,26 @@ class LabelCheck:
         """Return the check for a metric on a problem whose columns share their labels."""
         return cls(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
 
+    def on(self, rows: np.ndarray) -> LabelCheck:
+        """Return the check for some of the samples."""
+        event, weight = (None if part is None else part[rows] for part in (self.event, self.weight))
+        return LabelCheck(self.requires, self.y[rows], event, weight, self.n_classes)
+
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
         w = weights if self.weight is None else weights * self.weight
-        some = w.sum(axis=1) > 0
+        codes: list[int] = []
         if self.requires in ("classes", "positive", "negative"):
             codes = {"positive": [1], "negative": [0]}.get(self.requires, list(range(self.n_classes)))
             if self.requires == "positive" and self.n_classes > 2:
                 codes = list(range(self.n_classes))
-            for code in codes:
-                some = some & (w[:, self.y == code].sum(axis=1) > 0)
-        elif self.requires == "spread":
+        if codes:
+            member = np.stack([self.y == code for code in codes], axis=1)
+            kind = np.float64 if w.dtype.kind == "f" else np.float32
+            some = np.all(w.astype(kind, copy=False) @ member.astype(kind) > 0, axis=1)
+        else:
+            some = np.any(w, axis=1)
+        if self.requires == "spread":
             low = np.where(w > 0, self.y, np.inf).min(axis=1, initial=np.inf)
             high = np.where(w > 0, self.y, -np.inf).max(axis=1, initial=-np.inf)
             some = some & (low < high)

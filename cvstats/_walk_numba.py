@@ -283,3 +283,104 @@ def judged_precision(
                     total += (pos - tp) * (pos / (pos + neg))
                     tp = pos
             out[b, r] = total / tp if tp > 0 else np.nan
+
+
+@_compiled
+def concordance_lanes(
+    rank: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    observed: np.ndarray,
+    ends: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill `out` (2, draw) with twice the concordant and the comparable weight of one column; weights (n, draw)."""
+    n, lanes = weights.shape
+    cells = np.zeros((n + 1, lanes), weights.dtype)
+    beside = np.zeros((n, lanes), weights.dtype)
+    seen, total = np.zeros(lanes, weights.dtype), np.empty(lanes, weights.dtype)
+    twice, comparable = out[0], out[1]
+    for b in range(lanes):
+        twice[b] = 0
+        comparable[b] = 0
+    first = 0
+    for k in range(n):
+        row = order[k]
+        w = weights[row]
+        if observed[k]:
+            for b in range(lanes):
+                total[b] = 0
+            node = rank[row]
+            while node:
+                cell = cells[node]
+                for b in range(lanes):
+                    total[b] += cell[b]
+                node &= node - 1
+            mine = beside[rank[row]]
+            for b in range(lanes):
+                twice[b] += w[b] * (total[b] + total[b] + mine[b])
+                comparable[b] += w[b] * seen[b]
+        else:
+            first = k + 1
+        if not observed[k] or ends[k]:
+            for at in range(first if observed[k] else k, k + 1):
+                other = order[at]
+                v = weights[other]
+                mine = beside[rank[other]]
+                for b in range(lanes):
+                    mine[b] += v[b]
+                    seen[b] += v[b]
+                node = rank[other] + 1
+                while node <= n:
+                    cell = cells[node]
+                    for b in range(lanes):
+                        cell[b] += v[b]
+                    node += node & -node
+            first = k + 1
+
+
+@_compiled
+def judged_concordance(
+    rank: np.ndarray,
+    column: np.ndarray,
+    weights: np.ndarray,
+    order: np.ndarray,
+    observed: np.ndarray,
+    ends: np.ndarray,
+    twice: np.ndarray,
+    comparable: np.ndarray,
+) -> None:
+    """Fill, per draw, the counts of its own column under its own weights (draw, n)."""
+    n = weights.shape[1]
+    cells, beside = np.empty(n + 1, weights.dtype), np.empty(n, weights.dtype)
+    zero = np.zeros(1, weights.dtype)[0]
+    for b in range(len(column)):
+        mine, w = rank[column[b]], weights[b]
+        cells[:] = zero
+        beside[:] = zero
+        seen, pairs, both = zero, zero, zero
+        first = 0
+        for k in range(n):
+            row = order[k]
+            if observed[k]:
+                total = zero
+                node = mine[row]
+                while node:
+                    total += cells[node]
+                    node &= node - 1
+                both += w[row] * (total + total + beside[mine[row]])
+                pairs += w[row] * seen
+            else:
+                first = k
+            if not observed[k] or ends[k]:
+                for at in range(first, k + 1):
+                    other = order[at]
+                    beside[mine[other]] += w[other]
+                    seen += w[other]
+                    node = mine[other] + 1
+                    while node <= n:
+                        cells[node] += w[other]
+                        node += node & -node
+                first = k + 1
+        twice[b] = both
+        comparable[b] = pairs

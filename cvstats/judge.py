@@ -7,25 +7,34 @@ but a running maximum, so blocks may live anywhere and merge exactly. *Judge* th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ._arrays import Problem, batch_dims, problem
+from ._arrays import Problem, batch_dims, problem, raw_block
 from ._check import InputError, check_count, check_option, show
-from ._engines import engine
-from ._lazy import map_parts, parts_of
-from ._ties import break_ties, label_keys, tie_keys
+from ._choose import CELLS as CELLS
+from ._choose import Choose, Chosen, Draws, Frame, Judge, draw_blocks, merge
+from ._lazy import (
+    PART,
+    Coverage,
+    column_blocks,
+    covered,
+    judging_coverage,
+    known_coverage,
+    map_blocks,
+    remember_coverage,
+    whole_columns,
+)
+from ._threads import ticker
+from ._ties import label_keys
 from ._usable import LabelCheck
-from .cube import check_cube
+from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
 from .resample import QUANTUM, Bootstrap, Given, Rng, entropy
 from .select import Select, needs_std_error, select_best
-
-Draws = Bootstrap | Given
-CELLS = 6_000_000  # numbers a block of draws may hold at a time
 
 
 def select_and_judge(
@@ -114,7 +123,7 @@ def map_batches(
     for i in range(cube.sizes[dim]):
         companion = other if other is None or dim not in other.dims else other.isel({dim: i})
         results.append(map_batches(function, cube.isel({dim: i}), companion))
-    results = [part.drop_vars(dim, errors="ignore") for part in results]
+    results = [part.drop_vars([dim], errors="ignore") for part in results]
     index = cube[dim] if dim in cube.coords else dim
     stacked = xr.concat(results, dim=index, coords="different", compat="equals", combine_attrs="override")
     return stacked
@@ -136,60 +145,60 @@ def aligned(other: xr.DataArray, cube: xr.DataArray, argument: str = "judge_cube
     return other
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The outcome of *choose* on one block of configurations (or on several, merged)."""
-
-    defined: np.ndarray  # (draw,) whether some configuration had a score
-    best: np.ndarray  # (draw,) what was maximised
-    index: np.ndarray  # (draw,) position among the eligible configurations
-    key: np.ndarray  # (draw,) tie key of the winner
-    deviation: np.ndarray  # (m, 2): sum and sum of squares of the score's deviation over usable draws
-    scores: np.ndarray | None  # (draw, m) for strategies that need the whole table
-
-
 def _one(
     cube: xr.DataArray,
     judge_cube: xr.DataArray | None,
     metric: Metric,
     choose: xr.DataArray | Draws,
-    judge: xr.DataArray | None,
+    judge: xr.DataArray | Draws | None,
     select: Select,
     ties: str,
     seed: int,
     batch: int | None,
     progress: bool,
 ) -> xr.Dataset:
-    """Choose and judge on a cube without batch dims."""
-    from ._lazy import predicted
+    """Choose and judge on a cube without batch dims.
 
-    rows, eligible = predicted(cube)
-    draws = source(choose, cube, rows)
-    names = cube["configuration"].values[eligible]
+    Whether predictions are missing is not known before the data of a dask-backed cube have been read. The first pass
+    assumes that none are and reports; if that was wrong, a second pass does it right.
+    """
+    found = known_coverage(cube)
+    optimistic = found is None
+    if found is None:
+        found = Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
+    data = raw_block(whole_columns(cube) if is_lazy(cube) else cube)
     plain = select is select_best
-    task = _Task(metric, draws, rows, ties, seed, batch, keep=not plain)
-    parts = parts_of(cube, eligible)
-    hashes = label_keys(names) if plain and ties == "random" else np.zeros(len(names), np.uint64)
-    offsets = np.concatenate([[0], np.cumsum([part.sizes["configuration"] for part in parts])[:-1]])
-    arguments = [(part, int(at), hashes[at : at + part.sizes["configuration"]]) for part, at in zip(parts, offsets, strict=True)]
-    blocks = map_parts(task, arguments, progress=progress, text="choosing")
-    chosen = merge(blocks, ties)
-    count = usable_count(task, cube, rows)
-    variance = _variance(chosen.deviation, int(count.sum()))
-    index, defined = chosen.index, chosen.defined
+    frame = Frame.of(cube, metric, found, check=is_lazy(cube))
+    draws = source(choose, cube, found.rows)
+    here = plain and judge_cube is None
+    others = None if judge is None or not here else source(judge, cube, found.rows)
+    task = Choose(frame, draws, others, ties, seed, batch, keep=not plain, here=here, tell=optimistic)
+    chosen = _blocks_chosen(task, data, cube, found, progress)
+    if optimistic:
+        told = covered([part.report for part in chosen if part.report is not None], data.shape[-3], data.shape[-1])
+        remember_coverage(cube, told)
+        if told.gaps or not (told.rows.all() and told.eligible.all()):
+            return _one(cube, judge_cube, metric, choose, judge, select, ties, seed, batch, progress)
+    best = merge(chosen, ties)
+    names = cube["configuration"].values[found.eligible]
+    variance = _variance(best.deviation, int(best.usable.sum()))
+    index, value = best.index, best.value
     if not plain:
-        assert chosen.scores is not None
-        complexity = cube["complexity"].values[eligible].astype(float) if "complexity" in cube.coords else None
+        assert best.scores is not None
+        complexity = cube["complexity"].values[found.eligible].astype(float) if "complexity" in cube.coords else None
         error = np.sqrt(variance) if needs_std_error(select) else None
-        index = np.asarray(select(chosen.scores, direction=metric.direction, std_error=error, complexity=complexity))
+        index = np.asarray(select(best.scores, direction=metric.direction, std_error=error, complexity=complexity))
         if index.shape != (draws.times,) or index.dtype.kind not in "iu":
             raise InputError("`select` must return one index per row of scores, along the last axis.")
-    value, redrawn = _judge(judge_cube if judge_cube is not None else cube, metric, draws, judge, rows, eligible, index, batch)
-    usable = count & defined & ~np.isnan(value)
+    if not here:
+        value = _judged_later(
+            cube if judge_cube is None else judge_cube, cube, metric, draws, judge, found, index, batch
+        )
+    usable = best.usable & best.defined & ~np.isnan(value)
     value = np.where(usable, value, np.nan)
     wins = np.bincount(index[usable], minlength=len(names)) / max(1, int(usable.sum()))
     rate, spread = np.zeros(cube.sizes["configuration"]), np.full(cube.sizes["configuration"], np.nan)
-    rate[eligible], spread[eligible] = wins, variance
+    rate[found.eligible], spread[found.eligible] = wins, variance
     return xr.Dataset(
         {
             "selected": ("draw", names[index]),
@@ -198,136 +207,96 @@ def _one(
             "win_rate": ("configuration", rate if usable.any() else np.full(len(rate), np.nan)),
             "score_variance": ("configuration", spread),
             "n_draws": int(usable.sum()),
-            "n_redrawn": int((redrawn > 0).sum()),
+            "n_redrawn": int((best.redrawn > 0).sum()),
         },
         coords={"draw": np.arange(draws.times), "configuration": cube["configuration"].variable, "metric": metric.name},
     )
 
 
-class _Task:
-    """*Choose* on one block of configurations; an object so that workers can receive it."""
-
-    def __init__(
-        self, metric: Metric, draws: Draws, rows: np.ndarray, ties: str, seed: int, batch: int | None, *, keep: bool
-    ) -> None:
-        self.metric, self.draws, self.rows, self.ties, self.seed = metric, draws, rows, ties, seed
-        self.batch, self.keep = batch, keep
-
-    def __call__(self, argument: tuple[xr.DataArray, int, np.ndarray]) -> Chosen:
-        """Return the block's winner of every draw."""
-        part, offset, hashes = argument
-        data = restricted(part, self.metric, self.rows)
-        machine = engine(self.metric, data, self.draws.total)
-        m = data.p.shape[-2]
-        times = self.draws.times
-        defined, best, index = np.zeros(times, bool), np.full(times, -np.inf), np.zeros(times, np.int64)
-        key = np.zeros(times, np.uint64)
-        scores = np.empty((times, m)) if self.keep else None
-        centre = machine.scores(np.ones((1, data.n), np.int32))
-        deviation = np.zeros((m, 2))
-        check = LabelCheck.of(self.metric, data)
-        for start, stop, weights, _ in blocks(self.draws, self.batch, self.metric, data):
-            with np.errstate(invalid="ignore", over="ignore"):
-                criterion, score = machine.criterion(weights)
-            _accumulate(deviation, score, centre, check.chosen(weights))
-            gaps = np.isnan(criterion)
-            defined[start:stop] = ~gaps.all(axis=1)
-            if scores is not None:
-                scores[start:stop] = score
-                continue
-            criterion = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-            local = np.argmax(criterion, axis=1)
-            top = np.take_along_axis(criterion, local[:, None], axis=1)[:, 0]
-            if self.ties == "random":
-                local = break_ties(criterion, top, local, hashes, np.arange(start, stop), self.seed)
-                key[start:stop] = tie_keys(hashes[local], np.arange(start, stop), self.seed)
-            best[start:stop], index[start:stop] = top, local + offset
-        return Chosen(defined, best, index, key, deviation, scores)
+def _blocks_chosen(task: Choose, data: Any, cube: xr.DataArray, found: Coverage, progress: bool) -> list[Chosen]:
+    """Run *choose* on every block of configurations that holds an eligible one."""
+    names = cube["configuration"].values[found.eligible]
+    random = not task.keep and task.ties == "random"
+    hashes = label_keys(names) if random else None
+    blocks, arguments, offset = [], [], 0
+    for block, columns in _columns(data, found.eligible):
+        local = None if columns.all() else np.flatnonzero(columns)
+        size = len(columns) if local is None else len(local)
+        keys = None if hashes is None else hashes[offset : offset + size]
+        if size:
+            blocks.append(block)
+            arguments.append((offset, keys, local))
+        offset += size
+    if is_lazy(cube) or not progress:
+        return map_blocks(task, blocks, arguments, progress="choosing" if progress else "")
+    with ticker("choosing", len(blocks) * task.draws.times) as tick:
+        return [task(block, *argument, tick) for block, argument in zip(blocks, arguments, strict=True)]
 
 
-def merge(blocks: list[Chosen], ties: str) -> Chosen:
-    """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
-    first = blocks[0]
-    defined, best, index, key = first.defined, first.best, first.index, first.key
-    for block in blocks[1:]:
-        better = (block.best > best) | (block.defined & ~defined)
-        if ties == "random":
-            better |= block.defined & (block.best == best) & (block.key < key)
-        best, index = np.where(better, block.best, best), np.where(better, block.index, index)
-        key, defined = np.where(better, block.key, key), defined | block.defined
-    scores = None
-    if first.scores is not None:
-        scores = np.concatenate([block.scores for block in blocks if block.scores is not None], axis=1)
-    deviation = np.concatenate([block.deviation for block in blocks])
-    return Chosen(defined, best, index, key, deviation, scores)
-
-
-def _accumulate(deviation: np.ndarray, score: np.ndarray, centre: np.ndarray, ok: np.ndarray) -> None:
-    """Add up deviations quantum by quantum, an order that no batch size changes."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = score - centre
-    if not ok.all():
-        gap = np.where(ok[:, None], gap, 0.0)
-    for start in range(0, len(gap), QUANTUM):
-        part = gap[start : start + QUANTUM]
-        deviation[:, 0] += part.sum(axis=0)
-        deviation[:, 1] += np.einsum("bm,bm->m", part, part)
+def _columns(data: Any, eligible: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield blocks of whole columns (k?, n, m, r) and which of their configurations are eligible."""
+    if hasattr(data, "__dask_graph__"):
+        sizes, blocks = data.chunks[-2], list(column_blocks(data))
+    else:
+        step = max(1, PART // max(1, data.size // data.shape[-2]))
+        starts = range(0, data.shape[-2], step)
+        sizes = [min(step, data.shape[-2] - start) for start in starts]
+        blocks = [data[..., start : start + step, :] for start in starts]
+    at = 0
+    for size, block in zip(sizes, blocks, strict=True):
+        yield block, eligible[at : at + size]
+        at += size
 
 
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
     if count < 2:
-        return np.full(len(deviation), np.nan)
+        return np.full(deviation.shape[1], np.nan)
     with np.errstate(invalid="ignore"):
-        return np.maximum(deviation[:, 1] - deviation[:, 0] ** 2 / count, 0.0) / (count - 1)
+        return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
 
 
-def _judge(
+def _judged_later(
+    other: xr.DataArray,
     cube: xr.DataArray,
     metric: Metric,
     draws: Draws,
-    judge: xr.DataArray | None,
-    rows: np.ndarray,
-    eligible: np.ndarray,
+    judge: xr.DataArray | Draws | None,
+    found: Coverage,
     index: np.ndarray,
     batch: int | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the value of each draw's winner under the judging weights, reading only the columns that won."""
-    winners, place = np.unique(index, return_inverse=True)
-    part = cube.isel(configuration=np.flatnonzero(eligible)[winners])
-    part = part.compute() if hasattr(part.variable._data, "__dask_graph__") else part
-    own = judged_rows(part)
-    data = restricted(part, metric, own)
-    weights_of = None if judge is None else source(judge, cube, own)
-    machine = engine(metric, data, max(draws.total, weights_of.total if weights_of else 0.0))
-    inside = np.flatnonzero(rows)
-    here = np.flatnonzero(own)
-    shift = None if np.array_equal(inside, here) else np.searchsorted(inside, here)
-    value, redrawn = np.empty(draws.times), np.zeros(draws.times, int)
-    for start, stop, weights, again in blocks(draws, batch, metric, data):
-        if weights_of is not None:
-            right = weights_of.block(start, stop)[0]
-        else:
-            right = (weights == 0).astype(np.int32)
-            right = right if shift is None else right[:, shift]
-        with np.errstate(invalid="ignore", over="ignore"):
-            value[start:stop] = machine.judged(right, place[start:stop])
-        empty = ~LabelCheck.of(metric, data).chosen(right)
-        value[start:stop][empty] = np.nan
-        redrawn[start:stop] = again
-    return value, redrawn
+) -> np.ndarray:
+    """Return the value of each draw's winner under the judging weights, block by block of the cube that judges."""
+    own = judging_coverage(other)
+    frame = Frame.of(other, metric, own, check=is_lazy(other))
+    weights = None if judge is None else source(judge, other, own.rows)
+    shift = None
+    if not np.array_equal(own.rows, found.rows):
+        if weights is None and (own.rows & ~found.rows).any():
+            raise InputError(
+                "`judge_cube` has predictions for samples that no configuration of the cube predicted: "
+                f"{show(other['sample'].values[own.rows & ~found.rows])}. Leave those samples out, or give `judge`."
+            )
+        shift = np.flatnonzero(own.rows[found.rows])
+    task = Judge(frame, draws, weights, shift, batch)
+    column = np.flatnonzero(found.eligible)[index]
+    data = raw_block(whole_columns(other) if is_lazy(other) else other)
+    blocks, arguments, at, value = [], [], 0, np.empty(len(index))
+    for block, columns in _columns(data, np.ones(data.shape[-2], bool)):
+        numbers = np.flatnonzero((column >= at) & (column < at + len(columns)))
+        if numbers.size:
+            blocks.append(block)
+            arguments.append((numbers, column[numbers] - at))
+        at += len(columns)
+    for (numbers, _), part in zip(arguments, map_blocks(task, blocks, arguments), strict=True):
+        value[numbers] = part
+    return value
 
 
 def blocks(
     draws: Draws, batch: int | None, metric: Metric, data: Problem
 ) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
     """Yield (start, stop, weights, times redrawn) in blocks of draws that bound memory."""
-    wide = 1024 if metric.family == "rank" else 512
-    m, r = data.p.shape[-2:]
-    columns = m if metric.linear else m * r
-    step = batch or max(QUANTUM, min(wide, CELLS // max(1, data.n + columns) // QUANTUM * QUANTUM))
-    for start in range(0, draws.times, step):
-        stop = min(start + step, draws.times)
-        yield start, stop, *draws.block(start, stop)
+    yield from draw_blocks(draws, batch, metric, data.n, data.p.shape[-2])
 
 
 def restricted(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> Problem:
@@ -344,10 +313,13 @@ def judged_rows(cube: xr.DataArray) -> np.ndarray:
 def source(weights: xr.DataArray | Draws, cube: xr.DataArray, rows: np.ndarray) -> Draws:
     """Return draws over the predicted samples, from the caller's labelled weights or as given."""
     if isinstance(weights, (Bootstrap, Given)):
-        if weights.n != int(rows.sum()):
-            raise InputError(f"draws are over {weights.n} samples but {int(rows.sum())} have predictions.")
-        return weights
-    return Given(check_weights(weights, cube)[:, rows])
+        if weights.n == int(rows.sum()):
+            return weights
+        if isinstance(weights, Bootstrap) and weights.on is not None and weights.n == len(rows):
+            return weights.on(rows)
+        raise InputError(f"draws are over {weights.n} samples but {int(rows.sum())} have predictions.")
+    values = check_weights(weights, cube)
+    return Given(values if rows.all() else values[:, rows])
 
 
 def check_weights(weights: xr.DataArray, cube: xr.DataArray, argument: str = "draws") -> np.ndarray:
@@ -374,18 +346,6 @@ def check_weights(weights: xr.DataArray, cube: xr.DataArray, argument: str = "dr
     return np.asarray(values)
 
 
-def usable_count(task: _Task, cube: xr.DataArray, rows: np.ndarray) -> np.ndarray:
-    """Return, per draw, whether its choosing labels allow the metric."""
-    one = cube.isel(configuration=[0])
-    one = one.compute() if hasattr(one.variable._data, "__dask_graph__") else one
-    data = restricted(one, task.metric, rows)
-    check = LabelCheck.of(task.metric, data)
-    out = np.empty(task.draws.times, bool)
-    for start, stop, weights, _ in blocks(task.draws, task.batch, task.metric, data):
-        out[start:stop] = check.chosen(weights)
-    return out
-
-
 def unusable_note(out: xr.Dataset) -> tuple[str, ...]:
     """Return what must be said of draws that were skipped or drawn again."""
     total, lost, again = out.sizes["draw"], int((~out["usable"]).sum()), int(out["n_redrawn"])
@@ -403,16 +363,31 @@ def draw_source(
     group: np.ndarray | None = None,
     strata: np.ndarray | None = None,
 ) -> Bootstrap:
-    """Return bootstrap draws over the predicted samples that are drawn again when `metric` could not use them."""
-    from ._lazy import predicted
+    """Return bootstrap draws over the predicted samples that are drawn again when `metric` could not use them.
 
-    rows, _ = predicted(cube)
-    one = cube.isel(configuration=[0])
-    one = one.compute() if hasattr(one.variable._data, "__dask_graph__") else one
-    check = LabelCheck.of(metric, restricted(one, metric, rows))
+    While nothing is known of the gaps of a dask-backed cube, draws are over all samples and can move to fewer.
+    """
+    found = known_coverage(cube)
+    everything = Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
+    check = Frame.of(cube, metric, everything, check=False).labels
+    make = partial(_draws_on, check, times, seed, group, strata)
+    draws = make((found or everything).rows)
+    if found is None:
+        draws.on = make
+    return draws
 
+
+def _draws_on(
+    check: LabelCheck,
+    times: int,
+    seed: int,
+    group: np.ndarray | None,
+    strata: np.ndarray | None,
+    rows: np.ndarray,
+) -> Bootstrap:
     def pick(values: np.ndarray | None) -> Any:
         return None if values is None else np.unique(values[rows], return_inverse=True)[1]
 
+    check = check if rows.all() else check.on(rows)
     usable = check.pair if check.possible(pick(strata)) else None
     return Bootstrap(int(rows.sum()), times, seed, group=pick(group), strata=pick(strata), usable=usable)

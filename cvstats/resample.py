@@ -18,6 +18,7 @@ from .cube import check_cube
 
 QUANTUM = 32
 ATTEMPTS = 1000
+WORDS = 65_536  # random words at a time
 Rng = int | np.random.Generator | None
 
 
@@ -60,6 +61,7 @@ class Bootstrap:
         usable: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.usable = n, times, seed, group, usable
+        self.on: Callable[[np.ndarray], Bootstrap] | None = None  # makes the draws over some of the samples only
         units = n if group is None else int(group.max()) + 1
         layer = np.zeros(units, int) if strata is None else strata
         if strata is not None and group is not None:
@@ -72,14 +74,15 @@ class Bootstrap:
         slot = np.sort(layer, kind="stable")
         self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
         self._start = start[slot].astype(np.int64)
+        self._layered = len(size) > 1
         self.total = float(units) if group is None else float(units * np.bincount(group).max())
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        first, last = start // QUANTUM, -(-stop // QUANTUM)
-        rows = [self._quantum(q) for q in range(first, last)]
-        counts = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        counts = counts[start - first * QUANTUM : stop - first * QUANTUM]
+        counts = np.empty((stop - start, self.n), np.int32)
+        for q in range(start // QUANTUM, -(-stop // QUANTUM)):
+            low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
+            self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
         redrawn = np.zeros(len(counts), int)
         if self.usable is None:
             return counts, redrawn
@@ -87,37 +90,51 @@ class Bootstrap:
         for attempt in range(1, ATTEMPTS + 1):
             if not bad.size:
                 break
-            for row in bad:
+            for row in bad.tolist():
                 draw = start + row
-                counts[row] = self._counts((draw // QUANTUM, draw % QUANTUM, attempt), 1)[0]
+                self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
             bad = bad[~self.usable(counts[bad])]
         return counts, redrawn
 
-    def _quantum(self, q: int) -> np.ndarray:
-        return self._counts((q,), QUANTUM)
+    def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:
+        """Fill rows with the counts of a stream's draws after the first `skip`, a few rows at a time.
 
-    def _counts(self, key: tuple[int, ...], rows: int) -> np.ndarray:
-        """Return counts of `rows` draws: raw 32-bit words u become unit (u * size) >> 32 of their stratum."""
+        Raw 32-bit words u become unit (u * size) >> 32 of their stratum.
+        """
         units = self._units
-        words = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)).random_raw(-(-rows * units // 2))
-        u = words.astype("<u8", copy=False).view("<u4")[: rows * units].reshape(rows, units).astype(np.uint64)
-        u *= self._size
-        u >>= np.uint64(32)
-        index = u.view(np.int64)
-        if self._start.any():
+        stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
+        if skip:
+            stream.advance(skip * units // 2)
+        odd = skip * units % 2  # the first row begins in the middle of a 64-bit word
+        step = max(2, WORDS // units // 2 * 2)
+        for start in range(0, len(out), step):
+            rows = out[start : start + step]
+            size = len(rows) * units
+            words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
+            index = np.multiply(words.reshape(len(rows), units), self._size, dtype=np.uint64)
+            index >>= np.uint64(32)
+            self._count(index.view(np.int64), rows)
+            if odd:
+                stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
+                stream.advance((skip + start + len(rows)) * units // 2)
+                odd = (skip + start + len(rows)) * units % 2
+
+    def _count(self, index: np.ndarray, out: np.ndarray) -> None:
+        """Count how often each unit was drawn, and give every sample the count of its unit."""
+        units = self._units
+        if self._layered:
             index += self._start
         if units < 4096:
-            index += np.arange(rows)[:, None] * units
-            counts = np.bincount(index.ravel(), minlength=rows * units).reshape(rows, units)
+            index += np.arange(0, index.size, units)[:, None]
+            counts = np.bincount(index.ravel(), minlength=index.size).reshape(index.shape)
         else:
-            counts = np.stack([np.bincount(row, minlength=units) for row in index])
-        counts = counts.astype(np.int32)
-        if self._start.any():
+            counts = np.array([np.bincount(row, minlength=units) for row in index])
+        if self._layered:
             plain = np.empty_like(counts)
             plain[:, self._member] = counts
             counts = plain
-        return counts if self.group is None else counts[:, self.group]
+        out[:] = counts if self.group is None else counts[:, self.group]
 
 
 class Given:
@@ -229,7 +246,9 @@ def sample_values(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
     n = cube.sizes["sample"]
     if isinstance(given, str):
         if given not in cube.coords:
-            raise InputError(f"`{argument}`={given!r} is not a coordinate of the cube{nearest(given, map(str, cube.coords))}.")
+            raise InputError(
+                f"`{argument}`={given!r} is not a coordinate of the cube{nearest(given, map(str, cube.coords))}."
+            )
         values = cube.coords[given]
         if values.dims != ("sample",):
             raise InputError(f"`{argument}`={given!r} must have the one dimension 'sample'; found {show(values.dims)}.")
