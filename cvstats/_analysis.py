@@ -38,6 +38,7 @@ class Analysis:
     scores: xr.DataArray
     curve: xr.Dataset | None = None
     best: xr.Dataset | None = None
+    about: xr.Dataset | None = None  # from describe_cube
     warned: list[str] = field(default_factory=list)
 
     @property
@@ -98,13 +99,13 @@ def analyse(
     check_level(level)
     warned: list[str] = []
     common: dict[str, Any] = {"times": times, "rng": seed, "level": level, "progress": progress}
-    recommended = _listened(warned, lambda: winner(cube, found, inner=inner, regime=regime, **common))
-    paper = _listened(warned, lambda: bbc(cube, found, **common))
+    recommended = listened(warned, lambda: winner(cube, found, inner=inner, regime=regime, **common))
+    paper = listened(warned, lambda: bbc(cube, found, **common))
     others: dict[str, xr.Dataset] = {}
     skipped: dict[str, str] = {}
     if inner is not None:
         outer = _same_repeats(cube, inner)
-        others["ncv"] = _listened(warned, lambda: ncv(outer, found, inner=inner))
+        others["ncv"] = listened(warned, lambda: ncv(outer, found, inner=inner))
     attempts: dict[str, Callable[[], xr.Dataset]] = {
         "cvm_cv": lambda: cvm_cv(cube, found),
         "tt": lambda: tt(cube, found),
@@ -120,7 +121,7 @@ def analyse(
             continue
         quiet: list[str] = []
         try:
-            outcome = _listened(quiet, attempt)
+            outcome = listened(quiet, attempt)
         except InputError as error:
             skipped[name] = str(error).rstrip(".")
             continue
@@ -129,24 +130,40 @@ def analyse(
             warned.extend(quiet)
         else:
             skipped[name] = "it is undefined here, for example because a fold lacks a class"
-    others["cvt"] = _listened([], lambda: cvt(cube, found))
-    scores = _listened([], lambda: score(cube, found))
-    curve = best = None
+    others["cvt"] = listened([], lambda: cvt(cube, found))
+    scores = listened([], lambda: score(cube, found))
+    curve = best = about = None
     if extras:
         from .compare.best import best_set
+        from .describe import describe_cube
         from .optimism import optimism_curve
 
+        about = listened([], lambda: describe_cube(cube))
         if int(predicted(cube)[1].sum()) > 1:
             draws = times if cube.size * times <= CURVE_WORK else min(times, CURVE_DRAWS)
-            curve = _listened([], lambda: optimism_curve(cube, found, times=draws, rng=seed))
-            best = _listened([], lambda: best_set(cube, found, level=level, times=draws, rng=seed))
-    warned = list(dict.fromkeys(warned))
+            curve = listened([], lambda: optimism_curve(cube, found, times=draws, rng=seed))
+            best = listened([], lambda: best_set(cube, found, level=level, times=draws, rng=seed))
     return Analysis(
-        cube, found, inner, regime, times, seed, level, recommended, paper, others, skipped, scores, curve, best, warned
+        cube=cube,
+        metric=found,
+        inner=inner,
+        regime=regime,
+        times=times,
+        seed=seed,
+        level=level,
+        winner=recommended,
+        bbc=paper,
+        others=others,
+        skipped=skipped,
+        scores=scores,
+        curve=curve,
+        best=best,
+        about=about,
+        warned=list(dict.fromkeys(warned)),
     )
 
 
-def _listened(into: list[str], compute: Callable[[], Any]) -> Any:
+def listened(into: list[str], compute: Callable[[], Any]) -> Any:
     """Return the value of `compute` and collect its warnings, which are shown in words instead."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CvstatsWarning)

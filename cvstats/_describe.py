@@ -7,9 +7,10 @@ from typing import Any
 
 import xarray as xr
 
-from ._analysis import check_one, design_of
+from ._analysis import check_one, design_of, listened
 from ._remarks import looking_remarks
 from ._report_parts import Remark, read_facts
+from .describe import describe_cube
 from .formats import _report
 
 
@@ -20,6 +21,6 @@ def described(cube: xr.DataArray) -> tuple[list[tuple[str, str]], list[Remark], 
     facts = read_facts(cube, design, source)
     if design.tuning:
         facts.append(("Tuning values", ", ".join(f"{k} {a:g} to {b:g}" for k, (a, b, _) in design.tuning.items())))
-    remarks = looking_remarks(cube, design, source)
+    remarks = looking_remarks(design, source, listened([], lambda: describe_cube(cube)))
     record = {**(source or {}), **asdict(design), "remarks": [remark.text for remark in remarks]}
     return facts, remarks, record

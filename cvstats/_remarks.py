@@ -18,7 +18,7 @@ FEW = 40
 def remarks_of(analysis: Analysis, design: Design, source: dict[str, Any] | None) -> list[Remark]:
     """Return remarks, those that need care first."""
     found = [
-        *looking_remarks(analysis.cube, design, source),
+        *looking_remarks(design, source, analysis.about),
         *_fold_shift(analysis, design),
         *_choice(analysis),
         *_draws(analysis),
@@ -27,9 +27,45 @@ def remarks_of(analysis: Analysis, design: Design, source: dict[str, Any] | None
     return _sorted(found)
 
 
-def looking_remarks(cube: xr.DataArray, design: Design, source: dict[str, Any] | None) -> list[Remark]:
+def looking_remarks(design: Design, source: dict[str, Any] | None, about: xr.Dataset | None) -> list[Remark]:
     """Return what can be said from the predictions alone, before anything is estimated."""
-    return _sorted([*_sizes(design), *_gaps(design), *_folds(design), *_reading(source)])
+    found = [*_sizes(design), *_gaps(design), *_folds(design), *_reading(source)]
+    return _sorted([*found, *_configurations(about)] if about is not None else found)
+
+
+def _configurations(about: xr.Dataset) -> list[Remark]:
+    """Return what `describe_cube` found: copies, constant predictions, scores that shift between folds."""
+    found, total = [], about.sizes["configuration"]
+    copies = about["duplicated"].values
+    if copies.any():
+        words = (
+            f"{several(int(copies.sum()), 'configuration')} {_verb(copies, 'has', 'have')} the predictions of another"
+        )
+        found.append(Remark(f"{words}: {_names(about, copies)}."))
+    flat = about["constant"].values | about["constant_in_folds"].values
+    if flat.any():
+        words = f"{several(int(flat.sum()), 'configuration')} {_verb(flat, 'predicts', 'predict')} one value"
+        found.append(Remark(f"{words} for every sample of a fold: {_names(about, flat)}."))
+    moved = about["shifted"].values
+    if moved.any():
+        found.append(
+            Remark(
+                f"Scores shift between folds in {count(int(moved.sum()))} of {several(total, 'configuration')}: "
+                f"{_names(about, moved)}. For these, a metric that ranks the scores of all folds together, such as "
+                f"AUC, is misleading ({about['shift_test'].item()}; smallest adjusted P = "
+                f"{float(about['shift_p_adjusted'].min()):.2g})."
+            )
+        )
+    return found
+
+
+def _verb(which: np.ndarray, one: str, many: str) -> str:
+    return one if which.sum() == 1 else many
+
+
+def _names(about: xr.Dataset, which: np.ndarray, most: int = 3) -> str:
+    names = [printable(name) for name in about["configuration"].values[which]]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _sorted(found: list[Remark]) -> list[Remark]:
@@ -100,23 +136,19 @@ def _folds(design: Design) -> list[Remark]:
 
 
 def _fold_shift(analysis: Analysis, design: Design) -> list[Remark]:
-    """Compare pooled with by-fold scores of the selected configuration: a gap means shifted scores."""
-    if analysis.metric.family != "rank" or not design.folds or "event" in analysis.cube.coords:
+    """Say so when the selected configuration's scores shift between folds and its score ranks them together."""
+    about = analysis.about
+    if about is None or analysis.metric.family != "rank" or not design.folds:
         return []
+    if not bool(about["shifted"].values[about.indexes["configuration"].get_loc(analysis.winner["selected"].item())]):
+        return []
+    text = "The selected configuration's scores shift between folds, so its pooled score is misleading"
     by_fold = analysis.others.get("tt")
-    if by_fold is None or plain(by_fold["selected"].item()) != plain(analysis.winner["selected"].item()):
-        return []
-    gap = float(by_fold["naive"]) - float(analysis.winner["naive"])
-    if abs(gap) < 0.02:
-        return []
-    name = metric_words(analysis.metric.name)
-    return [
-        Remark(
-            f"The winner's {name} is {number(by_fold['naive'], 3)} within folds and "
-            f"{number(analysis.winner['naive'], 3)} pooled over them: scores may not be comparable across folds.",
-            care=True,
-        )
-    ]
+    if by_fold is not None and plain(by_fold["selected"].item()) == plain(analysis.winner["selected"].item()):
+        name = metric_words(analysis.metric.name)
+        inside, pooled = number(by_fold["naive"], 3), number(analysis.winner["naive"], 3)
+        text += f": its {name} is {inside} within folds and {pooled} pooled over them"
+    return [Remark(f"{text}.", care=True)]
 
 
 def _gaps(design: Design) -> list[Remark]:

@@ -200,7 +200,7 @@ KINDS = {
     "gaps": (gappy_cube, "accuracy"),
     "one configuration": (lambda: hostile_cube().isel(configuration=[0]), "accuracy"),
     "scores": (lambda: cs.as_cube(np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2), "auc"),
-    "leave one out": (lambda: cs.as_cube(np.eye(30)[:, :4], np.arange(30) % 2, folds=np.arange(30)), "auc"),
+    "leave one out": (lambda: cs.as_cube(0.3 * np.eye(30)[:, :4], np.arange(30) % 2, folds=np.arange(30)), "auc"),
 }
 
 
@@ -249,6 +249,20 @@ def test_remarks_in_plain_words():
     said = " ".join(remark.text for remark in remarks_of(analyse(grouped, times=40), design_of(grouped), None))
     assert "10 groups, which are drawn whole" in said
     assert "case weights" in said
+
+
+def test_doubtful_configurations_are_named():
+    rng = np.random.default_rng(1)
+    labels, folds = np.arange(100) % 2, np.repeat(np.arange(5), 20)
+    shifted = 0.4 * labels + 0.5 * rng.random(100) + folds  # good within folds, not across them
+    columns = np.stack([shifted, shifted, np.zeros(100)], axis=1)
+    cube = cs.as_cube(columns, labels, configurations=["first", "copy", "flat"], folds=folds, kind="score")
+    found = analyse(cube, "auc", times=40)
+    said = [remark.text for remark in remarks_of(found, design_of(cube), None)]
+    assert "1 configuration has the predictions of another: copy." in said
+    assert "1 configuration predicts one value for every sample of a fold: flat." in said
+    assert any(text.startswith("Scores shift between folds in 2 of 3 configurations: first, copy.") for text in said)
+    assert said[0].startswith("The selected configuration's scores shift between folds")
 
 
 def test_perfect_scores_are_doubted():
