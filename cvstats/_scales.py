@@ -99,7 +99,7 @@ class UnitScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> UnitSpread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
-        theta = np.array([self.forward(value) for value in evidence.scores])
+        theta = (evidence.scores - self.worst) / (self.best - self.worst)
         noise = float(np.nansum(evidence.variance)) / width2
         wobble = float(np.nansum(theta * (1 - theta)))
         n_eff = float(evidence.n) if noise <= 0 else min(float(evidence.n), max(wobble / noise, 1.0))
@@ -148,7 +148,7 @@ class LogScale:
 
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> LineSpread:
         """Return the spread that the evidence implies."""
-        loss = np.array([self._loss(value) for value in evidence.scores])
+        loss = (self.best - evidence.scores) * self.sign
         good = np.isfinite(loss) & np.isfinite(evidence.variance)
         square = float((loss[good] ** 2).sum())
         centre = self._loss(evidence.estimate)
