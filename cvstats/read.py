@@ -96,6 +96,7 @@ def read_predictions(
         file = Path(path)
         if file.suffix in STORES or file.is_dir():
             cube = read_cube(file)
+            _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
             facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
             return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
         if file.suffix in (".npz", ".npy") and file.exists():
@@ -112,6 +113,20 @@ def read_predictions(
         )
     options = {"format": format, "columns": columns, "hints": hints, "encoding": encoding, "max_bytes": max_bytes}
     return _tables(_sources(path, options), hints)
+
+
+def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
+    """Raise when the caller asks for what a stored cube has settled already."""
+    for role in ("columns", "labels"):
+        if given[role] is not None:
+            raise InputError(f"{name}: `{role}` is for tables; this is a cube, which has its labels and dims.")
+    for role in ("positive", "kind"):
+        settled = str(cube.coords[role].item()) if role in cube.coords else "none"
+        if given[role] is not None and str(given[role]) != settled:
+            raise InputError(
+                f"{name}: `{role}`={given[role]!r}, but this cube was written with {role} {settled!r}; "
+                "read the table it came from again."
+            )
 
 
 def _labels(labels: Any) -> Any:
@@ -304,8 +319,8 @@ def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     ``breast_cancer`` (default): is a tumour malignant, from the texture, smoothness, symmetry and fractal dimension of
     its cell nuclei? 120 patients, 133 configurations of 14 model families, 5 repeats of stratified 10-fold
     cross-validation. `test_auc` and `test_accuracy` are each configuration's performance on 449 other patients
-    after training on all 120: what an honest estimate should come close to. ``breast_cancer_inner`` holds its inner
-    predictions for `ncv` and `winner`, ``breast_cancer_training`` the training predictions of the first repeat,
+    after training on all 120: what is being estimated (these 120 happen to be a little harder to tell apart than the
+    others, which an interval must allow for). ``breast_cancer_inner`` holds its inner predictions for `ncv` and `winner`, ``breast_cancer_training`` the training predictions of the first repeat,
     ``breast_cancer_separate`` a case-control sample for `separate_cv`. ``diabetes`` is a regression, ``iris`` has
     three classes.
 

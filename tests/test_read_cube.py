@@ -165,6 +165,17 @@ def test_read_errors(tmp_path):
         read_cube(tmp_path / "z.zarr")
 
 
+def test_a_stored_cube_is_settled(tmp_path):
+    write_cube(example_cube(), tmp_path / "x.nc")
+    assert read_predictions(tmp_path / "x.nc", positive="malignant").identical(example_cube())
+    with pytest.raises(InputError, match=r"`positive`='benign', but this cube was written with positive 'malignant'"):
+        read_predictions(tmp_path / "x.nc", positive="benign")
+    with pytest.raises(InputError, match=r"`kind`='score', but this cube was written with kind 'probability'"):
+        read_predictions(tmp_path / "x.nc", kind="score")
+    with pytest.raises(InputError, match=r"`labels` is for tables"):
+        read_predictions(tmp_path / "x.nc", labels=[1])
+
+
 # -- appending
 
 

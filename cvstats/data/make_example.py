@@ -6,7 +6,7 @@ breast_cancer
     Wisconsin diagnostic breast cancer data. Can a malignant tumour be told from the *texture, smoothness, symmetry and
     fractal dimension* of its cell nuclei, without their size? A stratified random sample of 120 of the 569 patients is
     the study; the other 449 are never used for training or tuning and give `test_auc` and `test_accuracy`
-    of every configuration refitted on the whole study: what an honest estimate should come close to.
+    of every configuration refitted on the whole study: what is being estimated.
     133 configurations, five repeats of stratified 10-fold CV, all transforms fitted inside the training folds.
     Inner predictions: stratified 5-fold CV inside the training set of every outer fold of every repeat.
     Training predictions: each outer fold's model on its own training set (first repeat).
