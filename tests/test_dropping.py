@@ -163,6 +163,10 @@ def test_given_draws_that_cannot_be_used_are_left_out():
     draws = xr.DataArray(weights, dims=("draw", "sample"), coords={"sample": cube.sample.values})
     out = drop_configurations(cube, "auc", draws=draws, threshold=0.5)
     np.testing.assert_array_equal(out.p_worse, [0, 1])  # worse in both draws that have both classes
+    values = cs.as_cube([[1.1, 1.0], [2.0, 2.9], [3.1, 3.0]], [1.0, 2.0, 3.0])
+    out = drop_configurations(values, "r2", draws=draws, threshold=0.5)
+    # of the draws with labels that vary (not the last) the second is worse in the first and third
+    np.testing.assert_allclose(out.p_worse, [0, 2 / 3])
 
 
 # --- the replay ---------------------------------------------------------------------------------------------------
@@ -186,6 +190,14 @@ def test_by_hand():
     early = bbcd(cube, "accuracy", min_predictions=13, times=200, rng=1)
     assert early.dropped_after.values[2] == 1
     assert float(early.speed_up) == pytest.approx(9 / 7)
+
+
+def test_min_predictions_counts_samples_not_predictions():
+    right = np.ones((30, 2, 2))
+    right[:, 1] = 0
+    cube = labels_cube(right, folds=np.repeat([0, 1, 2], 10))
+    assert np.isnan(bbcd(cube, "accuracy", min_predictions=31, times=100, rng=1).dropped_after).all()
+    assert bbcd(cube, "accuracy", min_predictions=30, times=100, rng=1).dropped_after.values[1] == 3
 
 
 def test_no_decision_after_the_last_fold():

@@ -60,6 +60,14 @@ def test_by_hand():
     assert (out.method.item(), out.metric.item()) == ("evaluation_protocols", "error_rate")
 
 
+def test_rounding_does_not_break_ties_between_differences():
+    """.3 - .2 and .2 - .1 differ in the last bit, and are one tenth both: ranks 1.5 and 1.5."""
+    selection = errors_cube([[0, 1], [0, 1], [1, 0], [1, 0]], names=[1, 2], grid=None)
+    cube = errors_cube([[3, 2], [1, 2], [5, 6], [5, 6]], n=10, names=[1, 2], grid=None)
+    out = evaluation_protocols(cube, selection=selection, external=selection.isel(realisation=2, drop=True), first=1)
+    np.testing.assert_allclose(out.statistic.sel(protocol="external"), 1.5)
+
+
 def test_bias_is_positive_when_optimistic_for_either_direction():
     selection, cube = errors_cube(CHOOSE, n=12), errors_cube(JUDGE)
     loss = evaluation_protocols(cube, "error_rate", selection=selection, first=3)
