@@ -1,9 +1,9 @@
-"""What the report says, part by part: headline, facts, tables and figures. All of it is data for the template."""
+"""What the report says, part by part: headline, facts and tables. All of it is data for the template."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import xarray as xr
 
 from ._analysis import Analysis, Design
 from ._check import plain
-from ._svg import Figure, draw_figure
 from ._words import better, count, method_words, metric_words, number, percent, places_of, printable, several, spread_of
 
 MOST_ROWS = 1000
@@ -81,20 +80,6 @@ class Remark:
 
     text: str
     care: bool = False
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Everything the template needs."""
-
-    headline: Headline
-    facts: list[tuple[str, str]]
-    methods: Table
-    configurations: Table
-    figures: dict[str, Figure]
-    remarks: list[Remark]
-    choice: str
-    design: Design = field(repr=False)
 
 
 def places(analysis: Analysis) -> int:
@@ -223,7 +208,7 @@ def method_table(analysis: Analysis) -> Table:
         if name == "winner":
             method = str(outcome["method"].item())
             chooses, judges = ESTIMATORS.get(method, (chooses, judges))
-            label = f"{label} ({method_words(method)})"
+            label = f"{label} ({'BBC, ties at random' if method == 'bbc' else method_words(method)})"
         gap = float(outcome["optimism"])
         rows.append(
             [
@@ -347,57 +332,3 @@ def choice_words(analysis: Analysis) -> str:
             else f" No other configuration is compatible with being the best {level}."
         )
     return text
-
-
-def figures(analysis: Analysis) -> dict[str, Figure]:
-    """Return the figures that this analysis allows."""
-    from ._plots_estimates import plot_intervals, plot_optimism, plot_win_rates
-    from .tables import bind
-
-    keep = ("estimate", "conf_low", "conf_high", "naive", "std_error")
-    slim = {name: out[[v for v in keep if v in out]] for name, out in analysis.results.items()}
-    stacked, digits, truth = bind(**slim), places(analysis), known_truth(analysis)
-    metric = metric_words(analysis.metric.name)
-    known = float(truth) if np.isfinite(truth) else None
-    said = "; ".join(_said(name, out, digits) for name, out in analysis.results.items())
-    rows = len(analysis.results)
-    test = f" The dotted line is the selected configuration's {metric} on a test set." if known is not None else ""
-    found = {
-        "intervals": draw_figure(
-            "intervals",
-            lambda ax, narrow: plot_intervals(stacked, ax=ax, truth=known),
-            height=(1.0 + 0.42 * rows, 1.2 + 0.52 * rows),
-            caption=f"Estimates of the winner's {metric} by method.{test}",
-            text=f"Dot plot of {metric}. {said}.",
-        )
-    }
-    rate = np.sort(analysis.winner["win_rate"].values.astype(float))[::-1]
-    if len(rate) > 1 and np.isfinite(rate).any():
-        bars = min(int((rate > 0).sum()), 11) + 1
-        top = plain(analysis.cube["configuration"].values[int(np.nanargmax(analysis.winner["win_rate"].values))])
-        found["win_rates"] = draw_figure(
-            "win-rates",
-            lambda ax, narrow: plot_win_rates(analysis.winner, top=10, ax=ax, longest=22 if narrow else 40),
-            height=(0.8 + 0.3 * bars, 0.8 + 0.3 * bars),
-            caption="How often each configuration wins when samples are drawn again; the solid bar is selected.",
-            text=f"Bar chart of win rates. Most frequent winner: {printable(top)}, {percent(float(rate[0]))} of draws. "
-            + choice_words(analysis),
-        )
-    if analysis.curve is not None:
-        curve = analysis.curve
-        last = {name: number(curve[name].values[-1], digits) for name in ("naive", "estimate")}
-        found["optimism"] = draw_figure(
-            "optimism",
-            lambda ax, narrow: plot_optimism(curve, ax=ax),
-            height=(3.2, 2.9),
-            caption="The more configurations are tried, the more plain CV of the winner claims beyond what is there.",
-            text=f"Line chart of {metric} against the number of configurations tried. With all "
-            f"{count(curve['n_configurations'].values[-1])} plain CV claims {last['naive']} and "
-            f"{last['estimate']} is left after correction.",
-        )
-    return found
-
-
-def _said(name: str, outcome: xr.Dataset, digits: int) -> str:
-    limits = between(outcome, digits)
-    return f"{method_words(name)} {number(outcome['estimate'], digits)}" + (f" ({limits})" if limits else "")

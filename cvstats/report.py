@@ -147,6 +147,7 @@ def render_html(
 
     from . import _report_parts as parts
     from ._remarks import remarks_of
+    from ._report_figures import figures
     from ._report_text import references_of
     from .formats import _report
 
@@ -168,7 +169,7 @@ def render_html(
         methods=parts.method_table(analysis),
         choice=parts.choice_words(analysis),
         configurations=parts.configuration_table(analysis),
-        figures=parts.figures(analysis),
+        figures=figures(analysis),
         paragraph={format: paragraph(analysis, format, preprocessing) for format in FORMATS},
         command=command or _python_call(analysis, preprocessing),
         references=references_of(analysis),

@@ -89,7 +89,7 @@ def test_estimate_as_text(table, capsys):
     assert run("estimate", table, *FAST) == OK
     out = capsys.readouterr().out
     assert out.splitlines()[5].split()[:2] == ["Method", "AUC"]
-    assert "Recommended (BBC-CV)" in out
+    assert "Recommended (BBC, ties at random)" in out
     assert out.isascii(), "plain signs for any terminal"
 
 
