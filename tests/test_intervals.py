@@ -13,6 +13,7 @@ from scipy import stats
 
 import cvstats as cs
 from cvstats._calibration import BOUNDED, standing_out
+from cvstats._double import outer_estimates
 from cvstats._evidence import Evidence
 from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
 from cvstats.intervals import get_method
@@ -325,6 +326,12 @@ class TestDoubleBootstrap:
             np.diff(both(cs.winner(each, "accuracy", interval=method, times=60, rng=1)))[0] for each in (cube, grouped)
         ]
         assert widths[1] > 1.3 * widths[0]
+
+    def test_duplicates_of_the_outer_draw_do_not_leak(self):
+        coins = np.random.default_rng(5).random((30, 60)) < 0.5  # the winner of noise is worth .5
+        given = evidence(cube=labels_cube(coins.astype(int)), seed=1)
+        assert outer_estimates(given, 60, 15).mean() == pytest.approx(0.5, abs=0.06)
+        assert coins.mean(axis=0).max() > 0.65
 
     @pytest.mark.parametrize(("options", "text"), [({"outer": 5}, "`outer`"), ({"inner": 2}, "`inner`")])
     def test_too_few_draws(self, options, text):
