@@ -1,0 +1,201 @@
+# Straightforward implementations in base R: plain loops, one line per definition, no tricks for speed. They share no
+# code with the library. A data set `d` is a list with
+#   pred    array sample x configuration x repeat (NaN: not predicted), or prob, sample x configuration x class
+#   labels  one per sample;  kind "label", "probability", "score" or "value"
+#   positive, threshold, classes, weights, folds (sample x repeat), event, prior: where they apply.
+suppressPackageStartupMessages(library(jsonlite))
+LOSS <- c("error_rate", "prior_error", "brier", "log_loss", "smoothed_error_rate", "mse", "mae", "rmse")
+sign_of <- function(metric) if (metric %in% LOSS) -1 else 1
+
+# --- metrics -------------------------------------------------------------------------------------------------------
+pair_share <- function(positive, negative, wp, wn) {     # share of pairs with the positive above; ties count one half
+  total <- 0
+  for (i in seq_along(positive)) for (j in seq_along(negative)) {
+    won <- if (positive[i] > negative[j]) 1 else if (positive[i] == negative[j]) 0.5 else 0
+    total <- total + wp[i] * wn[j] * won
+  }
+  total / (sum(wp) * sum(wn))
+}
+one_auc <- function(is_positive, s, w) {
+  if (sum(w[is_positive]) == 0 || sum(w[!is_positive]) == 0) return(NaN)
+  pair_share(s[is_positive], s[!is_positive], w[is_positive], w[!is_positive])
+}
+one_ap <- function(is_positive, s, w) {                  # mean over positives of the precision at their own score
+  if (sum(w[is_positive]) == 0) return(NaN)
+  total <- 0
+  for (i in which(is_positive)) {
+    above <- s >= s[i]
+    total <- total + w[i] * sum(w[above & is_positive]) / sum(w[above])
+  }
+  total / sum(w[is_positive])
+}
+harrell <- function(time, event, risk, w) {
+  won <- 0; pairs <- 0
+  for (i in seq_along(time)) for (j in seq_along(time)) {
+    if (event[i] == 1 && (time[i] < time[j] || (time[i] == time[j] && event[j] == 0))) {
+      pairs <- pairs + w[i] * w[j]
+      won <- won + w[i] * w[j] * (if (risk[i] > risk[j]) 1 else if (risk[i] == risk[j]) 0.5 else 0)
+    }
+  }
+  if (pairs == 0) NaN else won / pairs
+}
+
+# y, p: truth and prediction of the samples at hand (p a matrix sample x class for class probabilities); w: weights
+metric_value <- function(metric, y, p, w, d, event = NULL) {
+  total <- sum(w)
+  if (total == 0) return(NaN)
+  mean_of <- function(x) sum(w * x) / total
+  if (metric == "mse") return(mean_of((p - y)^2))
+  if (metric == "rmse") return(sqrt(mean_of((p - y)^2)))
+  if (metric == "mae") return(mean_of(abs(p - y)))
+  if (metric == "r2") {
+    centre <- mean_of(y)
+    if (all(y[w > 0] == y[w > 0][1])) return(NaN)
+    return(1 - sum(w * (p - y)^2) / sum(w * (y - centre)^2))
+  }
+  if (metric == "concordance") return(harrell(y, event, if (d$kind == "value") -p else p, w))
+  many <- is.matrix(p)
+  classes <- if (!is.null(d$classes)) d$classes else c(setdiff(unique(d$labels), d$positive), d$positive)
+  truth <- match(y, classes)                             # 1 .. K; of two classes the second is the positive one
+  K <- length(classes)
+  if (metric == "brier") {
+    if (!many) return(mean_of((p - (truth == 2))^2))
+    loss <- 0
+    for (k in 1:K) loss <- loss + (p[, k] - (truth == k))^2
+    return(mean_of(loss))
+  }
+  if (metric == "log_loss") {
+    of_truth <- if (many) p[cbind(seq_along(truth), truth)] else ifelse(truth == 2, p, 1 - p)
+    return(mean_of(-log(of_truth)))
+  }
+  if (metric == "smoothed_error_rate") return(mean_of((1 - ifelse(truth == 2, 1, -1) * tanh(8 * (p - d$threshold))) / 2))
+  if (metric %in% c("auc", "auc_ovr", "auc_ovr_weighted", "average_precision")) {
+    one <- if (metric == "average_precision") one_ap else one_auc
+    if (!many) return(one(truth == 2, p, w))
+    if (metric == "auc") {                               # Hand and Till
+      values <- c()
+      for (a in 1:(K - 1)) for (b in (a + 1):K) {
+        in_pair <- truth == a | truth == b
+        values <- c(values, (one_auc(truth[in_pair] == a, p[in_pair, a], w[in_pair]) +
+                             one_auc(truth[in_pair] == b, p[in_pair, b], w[in_pair])) / 2)
+      }
+      return(mean(values))
+    }
+    each <- sapply(1:K, function(k) one(truth == k, p[, k], w))
+    share <- sapply(1:K, function(k) sum(w[truth == k]) / total)
+    return(if (metric == "auc_ovr_weighted") sum(share * each) else mean(each))
+  }
+  guess <- if (many) apply(p, 1, which.max) else if (d$kind == "label") match(p, classes) else ifelse(p > d$threshold, 2, 1)
+  right <- guess == truth
+  if (metric == "accuracy") return(mean_of(right))
+  if (metric == "error_rate") return(mean_of(!right))
+  count <- sapply(1:K, function(k) sum(w[truth == k]))
+  called <- sapply(1:K, function(k) sum(w[guess == k]))
+  hit <- sapply(1:K, function(k) sum(w[truth == k & guess == k]))
+  if (metric == "balanced_accuracy") return(if (any(count == 0)) NaN else mean(hit / count))
+  if (metric == "sensitivity") return(hit[2] / count[2])
+  if (metric == "specificity") return(hit[1] / count[1])
+  if (metric == "prior_error") return(sum(d$prior * (count - hit) / count))
+  if (metric == "f1") { each <- 2 * hit / (count + called); return(if (K == 2) each[2] else mean(each)) }
+  if (metric == "mcc") {                                 # Gorodkin's R_K; 0/0 is 0
+    spread <- (total^2 - sum(count^2)) * (total^2 - sum(called^2))
+    return(if (spread == 0) 0 else (sum(hit) * total - sum(count * called)) / sqrt(spread))
+  }
+  stop("unknown metric ", metric)
+}
+
+# --- scores of a configuration -------------------------------------------------------------------------------------
+n_of <- function(d) length(d$labels)
+c_of <- function(d) if (!is.null(d$prob)) dim(d$prob)[2] else dim(d$pred)[2]
+r_of <- function(d) if (!is.null(d$prob)) 1 else dim(d$pred)[3]
+case_weights <- function(d) if (is.null(d$weights)) rep(1, n_of(d)) else d$weights
+
+repeat_score <- function(d, metric, j, r, weight) {      # configuration j in repeat r, samples weighted
+  if (!is.null(d$prob)) {
+    p <- d$prob[, j, ]; use <- weight > 0 & !is.na(p[, 1])
+    return(metric_value(metric, d$labels[use], p[use, , drop = FALSE], weight[use], d))
+  }
+  p <- d$pred[, j, r]; use <- weight > 0 & !is.na(p)
+  metric_value(metric, d$labels[use], p[use], weight[use], d, d$event[use])
+}
+pooled_score <- function(d, metric, j, weight = case_weights(d), repeats = seq_len(r_of(d))) {
+  mean(sapply(repeats, function(r) repeat_score(d, metric, j, r, weight)))
+}
+pooled_scores <- function(d, metric, ...) sapply(seq_len(c_of(d)), function(j) pooled_score(d, metric, j, ...))
+fold_table <- function(d, metric, repeats = seq_len(r_of(d))) {   # configuration x (repeat, fold)
+  table <- NULL
+  for (r in repeats) for (k in sort(unique(d$folds[, r])))
+    table <- cbind(table, sapply(seq_len(c_of(d)), function(j) repeat_score(d, metric, j, r, case_weights(d) * (d$folds[, r] == k))))
+  table
+}
+fold_scores <- function(d, metric, ...) rowMeans(fold_table(d, metric, ...))
+
+# --- selection: the first of the best. Two scores are equal or clearly different; anything between is an error ------
+eligible <- function(d) {                                # predicted everything that anybody predicted
+  if (!is.null(d$prob)) return(rep(TRUE, c_of(d)))
+  someone <- apply(!is.na(d$pred), c(1, 3), any)
+  sapply(seq_len(c_of(d)), function(j) all(!is.na(d$pred[, j, ]) | !someone))
+}
+first_best <- function(scores, metric, allowed = rep(TRUE, length(scores)), tied_ok = TRUE) {
+  value <- ifelse(allowed, sign_of(metric) * scores, -Inf)
+  gap <- max(value) - value
+  stopifnot(all(gap < 1e-12 | gap > 1e-9))
+  if (!tied_ok) stopifnot(sum(gap < 1e-12) == 1)
+  which(gap < 1e-12)[1]
+}
+
+# --- select in the bag, judge out of it -----------------------------------------------------------------------------
+# draws: draw x sample counts. A draw without samples left out, or in which the metric is undefined, is not used.
+run_bbc <- function(d, metric, draws, tied_ok = TRUE) {
+  allowed <- eligible(d); case <- case_weights(d)
+  known <- if (is.null(d$prob)) apply(!is.na(d$pred), 1, any) else rep(TRUE, n_of(d))
+  value <- c(); chosen <- c(); inside <- NULL; used <- c()
+  for (b in seq_len(nrow(draws))) {
+    bag <- draws[b, ] * case; out <- (draws[b, ] == 0 & known) * case
+    if (sum(out) == 0 || sum(bag[known]) == 0) { used <- c(used, FALSE); next }
+    scores <- pooled_scores(d, metric, weight = bag)
+    j <- if (any(is.nan(scores[allowed]))) NA else first_best(scores, metric, allowed, tied_ok)
+    judged <- if (is.na(j)) NaN else pooled_score(d, metric, j, out)
+    if (is.nan(judged)) { used <- c(used, FALSE); next }
+    used <- c(used, TRUE); value <- c(value, judged); chosen <- c(chosen, j); inside <- cbind(inside, scores)
+  }
+  list(value = value, chosen = chosen, inside = inside, used = used, allowed = allowed)
+}
+bbc_expected <- function(d, metric, draws, level = 0.95) {
+  run <- run_bbc(d, metric, draws)
+  scores <- pooled_scores(d, metric); best <- first_best(scores, metric, run$allowed)
+  q <- function(p) unname(quantile(run$value, p, type = 7))
+  list(estimate = mean(run$value), std_error = sd(run$value), conf_low = q((1 - level) / 2), conf_high = q((1 + level) / 2),
+       bound_low = q(1 - level), bound_high = q(level), naive = scores[best],
+       optimism = sign_of(metric) * (scores[best] - mean(run$value)), selected = best - 1,
+       win_rate = sapply(seq_len(c_of(d)), function(j) if (run$allowed[j]) mean(run$chosen == j) else 0), n_draws = length(run$value))
+}
+all_draws <- function(n) unname(t(apply(as.matrix(expand.grid(rep(list(1:n), n))), 1, tabulate, nbins = n)))
+some_draws <- function(n, times) unname(t(sapply(seq_len(times), function(b) tabulate(sample(n, n, TRUE), n))))
+
+# --- output ---------------------------------------------------------------------------------------------------------
+grid <- function(x, step = 64) round(x * step) / step    # exact in binary and short in decimal
+as_input <- function(d) {                                # the data as they stand in the JSON file
+  out <- d[setdiff(names(d), c("pred", "prob", "prior"))]
+  p <- if (!is.null(d$prob)) d$prob else if (dim(d$pred)[3] == 1) matrix(d$pred[, , 1], dim(d$pred)[1]) else d$pred
+  if (!is.null(out$folds) && ncol(out$folds) == 1) out$folds <- out$folds[, 1]
+  c(list(predictions = p), out)
+}
+vectors <- list(); data_sets <- list(); draw_sets <- list(); inner_sets <- list()
+add_data <- function(name, d) data_sets[[name]] <<- as_input(d)
+add <- function(name, about, fun, input, expected, ..., tolerance = 1e-10) {
+  stopifnot(!(name %in% sapply(vectors, function(v) v$name)))
+  vectors[[length(vectors) + 1]] <<- c(list(name = name, about = about, "function" = fun), input, list(...),
+                                       list(expected = expected, tolerance = tolerance))
+}
+write_vectors <- function(file, about, packages = c()) {
+  made <- list(script = sub("json$", "R", file), R = as.character(getRversion()))
+  for (p in packages) made[[p]] <- as.character(packageVersion(p))
+  out <- list(format = 1, about = about, made_by = made, data = data_sets, draws = draw_sets, inner = inner_sets, vectors = vectors)
+  here <- dirname(sub("--file=", "", grep("--file=", commandArgs(), value = TRUE)))
+  text <- toJSON(out, digits = NA, auto_unbox = TRUE, na = "string", null = "null")
+  text <- gsub('{"name":', '\n  {"name":', text, fixed = TRUE)
+  text <- gsub('("data":\\{|\\]\\},)("[a-z0-9_]+":\\{"predictions")', "\\1\n  \\2", text, perl = TRUE)
+  writeLines(text, file.path(here, file))
+  cat(length(vectors), "vectors,", length(data_sets), "data sets ->", file, "\n")
+}
