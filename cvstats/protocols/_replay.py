@@ -55,6 +55,7 @@ class Race:
         self.complexity = cube["complexity"].values.astype(float) if "complexity" in cube.coords else None
         self.group, self.strata = layers(cube, metric, strata)
         self.lazy = is_lazy(cube)
+        self.whole: Given | None = None
         parts = parts_of(cube, np.ones(self.size, bool))
         ends = np.cumsum([part.sizes["configuration"] for part in parts])
         self.columns = [
@@ -135,12 +136,20 @@ class Race:
                 part = _part(data, rows, racing - columns[0], mask)
                 yield _Heat(self.metric, racing, part, engine(self.metric, part, source.total))
 
-    def _draws(self, rows: np.ndarray, check: LabelCheck) -> Bootstrap:
+    def _draws(self, rows: np.ndarray, check: LabelCheck) -> Bootstrap | Given:
+        """Return draws of the samples in `rows`; those of all samples serve every later repeat."""
+        if rows.all() and self.whole is not None:
+            return self.whole
+
         def pick(codes: np.ndarray | None) -> Any:
             return None if codes is None else np.unique(codes[rows], return_inverse=True)[1]
 
         group, strata = pick(self.group), pick(self.strata)
-        return Bootstrap(int(rows.sum()), self.times, self.seed, group=group, strata=strata, usable=check.chosen)
+        draws = Bootstrap(int(rows.sum()), self.times, self.seed, group=group, strata=strata, usable=check.chosen)
+        if rows.all() and self.times * draws.n <= CELLS:
+            self.whole = Given(draws.block(0, self.times)[0])
+            return self.whole
+        return draws
 
     def _best(self, heats: Iterable[_Heat], source: Bootstrap | Given) -> int | None:
         """Return the configuration that `select` takes on the predictions so far."""
@@ -241,8 +250,9 @@ def _part(data: Problem, rows: np.ndarray, columns: np.ndarray, mask: np.ndarray
     """Return the predictions in `mask` (row, repeat) of some columns, as if no others had been made."""
     begun = int(np.flatnonzero(mask.any(axis=0))[-1]) + 1
     mask = mask[:, :begun]
-    p = data.p[..., rows, :, :begun]
+    p = data.p[..., :begun]
     p = p if len(columns) == p.shape[-2] else p[..., columns, :]
+    p = p if rows.all() else p[..., rows, :, :]
     p = p if mask.all() else np.where(mask[:, None, :], p, np.nan)
     return replace(
         data,
