@@ -211,7 +211,7 @@ def plot_win_rates(
     row_labels(ax, names)
     largest = max(rates, default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
-    ax.set_xticks(*_percent_ticks(largest))
+    ax.set_xticks(*_percent_ticks(largest, 5.5 if wide else 3.5))
     draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
     ax.set_xlabel(f"wins (% of {draws})" if wide else "wins (% of draws)")
     calm(ax, grid="x")
@@ -220,8 +220,8 @@ def plot_win_rates(
     return ax
 
 
-def _percent_ticks(largest: float) -> tuple[list[float], list[str]]:
-    step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2) if largest / s <= 5.5), 0.25)
+def _percent_ticks(largest: float, most: float) -> tuple[list[float], list[str]]:
+    step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2) if largest / s <= most), 0.25 if most > 5 else 0.5)
     ticks = [step * at for at in range(int(np.floor(largest / step + 1e-9)) + 1)]
     return ticks, [percent(tick) for tick in ticks]
 

@@ -114,7 +114,7 @@ def headline(analysis: Analysis) -> Headline:
     elif gap > 0:
         sentence = (
             f"Plain cross-validation of the winner of {count(tried)} configurations would claim "
-            f"{number(recommended['naive'], digits)}; an estimated {number(gap, digits)} of that is the luck of "
+            f"{number(recommended['naive'], digits)}, an estimated {number(gap, digits)} too good: the luck of "
             "having won."
         )
     else:
