@@ -16,6 +16,7 @@ import xarray as xr
 
 from ._check import InputError, show
 from ._kinds import encode, unique
+from ._scan import scan
 from .cube import check_cube, class_names, is_lazy
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def batch_dims(cube: xr.DataArray) -> list[Hashable]:
 def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
     """Return labels as numbers (class codes for classification) with NaN where missing, and the number of classes."""
     names = class_names(cube)
-    values = cube["label"].values
+    values = cube.coords.variables["label"].values
     if names is None:
         return values.astype(float), 0
     codes = encode(values, names)
@@ -94,8 +95,9 @@ def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None
 
 def check_kind(cube: xr.DataArray, metric: Metric) -> None:
     """Raise when the metric cannot be computed from this kind of predictions."""
-    kind = str(cube.coords["kind"].item())
-    survival = "event" in cube.coords
+    coords = cube.coords.variables
+    kind = str(coords["kind"].values)
+    survival = "event" in coords
     what, uses = f"metric {metric.name!r}", metric.uses
     if uses == "any":
         return
@@ -131,7 +133,7 @@ def raw_block(cube: xr.DataArray) -> Any:
     batch = batch_dims(cube)
     repeats = [dim for dim in REPEATS if dim in cube.dims]
     classes = [dim for dim in ("label_class",) if dim in cube.dims]
-    data = cube.transpose(*classes, "sample", *batch, "configuration", *repeats).data
+    data = cube.variable.transpose(*classes, "sample", *batch, "configuration", *repeats).data
     lead = data.shape[: len(classes) + 1]
     r = int(np.prod([cube.sizes[dim] for dim in repeats], dtype=int))
     return data.reshape(*lead, -1, r)
@@ -164,8 +166,8 @@ def problem(cube: xr.DataArray, metric: Metric) -> Problem:
 
 def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
     """Raise for infinite predictions, which only rank metrics can use."""
-    low, high = np.min(p), np.max(p)
-    if np.isfinite(low) and np.isfinite(high):
+    found = scan(p)
+    if np.isfinite(found.low) and np.isfinite(found.high):
         return
     bad = np.isinf(p)
     if bad.any():
@@ -178,4 +180,5 @@ def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
 
 def threshold(cube: xr.DataArray) -> float | None:
     """Return the cube's decision threshold, or None."""
-    return float(cube.coords["threshold"]) if "threshold" in cube.coords else None
+    coords = cube.coords.variables
+    return float(coords["threshold"].values) if "threshold" in coords else None

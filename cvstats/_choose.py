@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ._arrays import Problem, check_kind, encode_labels, metric_values, threshold
+from ._arrays import Problem, check_finite, check_kind, encode_labels, metric_values, raw_block, threshold
 from ._check import InputError, show
 from ._engines import Engine, engine
 from ._lazy import Coverage, Report, report_on
+from ._scan import scan
 from ._ties import break_ties, tie_keys
 from ._usable import LabelCheck
-from .cube import check_values
+from .cube import check_values, is_lazy
 from .metrics import Metric
 from .resample import QUANTUM, Bootstrap, Given
 
@@ -46,6 +47,8 @@ class Frame:
     def of(cls, cube: xr.DataArray, metric: Metric, found: Coverage, *, check: bool) -> Frame:
         """Return the frame of a cube whose labels carry no batch dims."""
         check_kind(cube, metric)
+        if not check and needs_finite(metric) and not is_lazy(cube):
+            check_finite(raw_block(cube), metric, cube)
         y, n_classes = encode_labels(cube)
         coords = cube.coords.variables
         event = coords["event"].values.astype(float) if "event" in coords else None
@@ -64,7 +67,14 @@ class Frame:
         return LabelCheck(self.metric.requires, self.y, self.event, self.weight, self.n_classes)
 
     def convert(self, block: np.ndarray) -> np.ndarray:
-        """Return raw predictions in the form the metric uses."""
+        """Return raw predictions in the form the metric uses; classes without gaps take one byte each."""
+        if self.metric.uses == "label" and not self.gaps and self.n_classes < 256:
+            if self.kind == "label":
+                with np.errstate(invalid="ignore"):  # gaps that a first pass over dask has still to find
+                    return block.astype(np.uint8)
+            if self.n_classes <= 2:
+                return np.asarray(block > self.threshold).view(np.uint8)
+            return np.asarray(np.argmax(block, axis=0), np.uint8)
         return np.asarray(metric_values(block, self.metric, self.kind, self.threshold, self.n_classes))
 
     def engine(self, block: np.ndarray, total: float) -> Engine:
@@ -72,14 +82,20 @@ class Frame:
         block = block if self.rows is None else block[..., self.rows, :, :]
         if self.check:
             check_values(block, self.kind, self.n_classes, "cube")
-        if self.metric.family != "rank" and self.metric.uses in ("value", "margin"):
-            _check_finite(block, self.metric)
+            if needs_finite(self.metric):
+                _check_finite(block, self.metric)
         data = Problem(self.y, block, self.weight, self.event, self.n_classes)
         return engine(self.metric, data, total, gaps=self.gaps, convert=self.convert)
 
 
+def needs_finite(metric: Metric) -> bool:
+    """Return whether infinite predictions make the metric undefined."""
+    return metric.family != "rank" and metric.uses in ("value", "margin")
+
+
 def _check_finite(block: np.ndarray, metric: Metric) -> None:
-    if np.isfinite(np.min(block)) and np.isfinite(np.max(block)):
+    found = scan(block)
+    if np.isfinite(found.low) and np.isfinite(found.high):
         return
     bad = np.isinf(block)
     if bad.any():

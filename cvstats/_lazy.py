@@ -13,6 +13,7 @@ import xarray as xr
 
 from ._arrays import batch_dims, raw_block
 from ._check import InputError, warn
+from ._scan import one_scan, scan
 from ._threads import one_blas_thread, ticker
 from .cube import is_lazy
 
@@ -43,7 +44,7 @@ class Coverage:
 def report_on(block: np.ndarray) -> Report:
     """Return the report on a block (k?, n, m, r) as `raw_block` returns it."""
     n, m = block.shape[-3:-1]
-    if not np.isnan(np.min(block)):
+    if not scan(block).gaps:
         return Report(None, np.full(m, n), np.zeros(m, int))
     absent = np.isnan(block)
     absent = absent.any(axis=0) if absent.ndim == 4 else absent
@@ -192,6 +193,7 @@ def map_blocks(
     return _computed(tasks, progress)
 
 
+@one_scan
 def _alone(function: Callable[..., T], block: Any, *argument: Any) -> T:
     with one_blas_thread():
         return function(block, *argument)

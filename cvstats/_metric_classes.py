@@ -131,13 +131,18 @@ def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return the diagonal and the column margins; of two classes the second tells all, given the labels."""
+    if k == 2:
+        return [(p == 1) & (y == 1), p == 1]
     return [*_hits(y, p, k), *(p == code for code in range(k))]
 
 
 def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     k = len(labels) - 1
+    if k == 2:
+        return np.asarray(2 * sums[0] / (labels[2] + sums[1]))
     each = [2 * sums[code] / (labels[1 + code] + sums[k + code]) for code in range(k)]
-    return np.asarray(each[1] if k == 2 else np.mean(each, axis=0))
+    return np.asarray(np.mean(each, axis=0))
 
 
 @define(
@@ -167,9 +172,13 @@ def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     """Gorodkin's R_K from the confusion margins; for two classes it is Matthews' coefficient."""
     k = len(labels) - 1
     total, truth, predicted = labels[0], labels[1:], sums[k:]
-    right = sum(sums[:k])
-    cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
-    spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
+    if k == 2:
+        cross = sums[0] * total - truth[1] * sums[1]
+        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
+    else:
+        right = sum(sums[:k])
+        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
+        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
     defined = spread > 0
     value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
     return np.where(total > 0, value, np.nan)

@@ -28,8 +28,11 @@ def result(
     """
     import cvstats
 
-    dataset = xr.Dataset(dict(variables))
-    dataset = dataset.assign_coords(method=method, metric=metric, conf_level=float(conf_level), interval=interval)
+    qualifiers = {"method": method, "metric": metric, "conf_level": float(conf_level), "interval": interval}
+    if isinstance(variables, xr.Dataset):
+        dataset = variables.assign_coords(qualifiers)
+    else:
+        dataset = xr.Dataset(dict(variables)).assign_coords(qualifiers)
     dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}
     if cube is not None:
         dataset.attrs["cube_hash"] = cube_hash(cube)

@@ -11,16 +11,18 @@ import pandas as pd
 import xarray as xr
 
 from . import _concordance, _ranks
-from ._arrays import REPEATS, Problem, batch_dims, problem
+from ._arrays import REPEATS, Problem, batch_dims, problem, raw_block
 from ._check import InputError, show, warn
+from ._choose import Frame
 from ._custom import custom_column
 from ._kinds import SETTLED
-from ._lazy import by_chunk
+from ._lazy import Coverage, by_chunk
+from ._scan import scan
 from ._sums import SumEngine, fold_values
 from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
 
-BLOCK = 500_000  # predictions at a time, so that extra memory stays far below the cube's own
+BLOCK = 2_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 REASONS = {
     "classes": "needs every class to be present",
     "positive": "needs positives",
@@ -104,9 +106,25 @@ def _mapped(cube: xr.DataArray, step: _Step) -> Any:
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
-    data = problem(cube, metric)
-    values = np.concatenate([_pooled_block(metric, part) for part in _blocks(data)])
+    coords = cube.coords.variables
+    if metric.family in ("mean", "smooth") and coords["label"].dims == ("sample",) and "weight" not in coords:
+        values = _pooled_sums(check_cube(cube), metric)
+    else:
+        data = problem(cube, metric)
+        values = np.concatenate([_pooled_block(metric, part) for part in _blocks(data)])
     return _label_columns(values, cube, metric, [])
+
+
+def _pooled_sums(cube: xr.DataArray, metric: Metric) -> np.ndarray:
+    """Return the (columns,) scores of a mean or a function of means, a block of columns at a time."""
+    data = raw_block(cube)
+    n, m, _ = data.shape[-3:]
+    everything = Coverage(np.ones(n, bool), np.ones(m, bool), scan(data).gaps)
+    frame = Frame.of(cube, metric, everything, check=False)
+    step = max(1, BLOCK // max(1, data.size // m))
+    ones = np.ones((1, n), np.int32)
+    engines = (frame.engine(data[..., start : start + step, :], float(n)) for start in range(0, m, step))
+    return np.concatenate([machine.scores(ones)[0] for machine in engines])
 
 
 def _fold_table(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
@@ -223,15 +241,16 @@ def _present(data: Problem) -> np.ndarray:
 
 def _fold_block(metric: Metric, data: Problem, member: np.ndarray, shared: bool) -> np.ndarray:
     """Return the (m, r, fold) scores of a block of columns; `shared` folds are the same in every repeat."""
-    sums = metric.family in ("mean", "smooth")
-    if sums and data.weight is None:
-        return np.moveaxis(fold_values(metric, data, member), -1, 0)
-    each = [slice(None)] if shared and not sums else [slice(r, r + 1) for r in range(member.shape[0])]
+    if metric.family in ("mean", "smooth"):
+        if data.weight is not None:
+            member = member[..., data.weight > 0]
+        data, counts = _counted(data)
+        return np.moveaxis(fold_values(metric, data, member * counts, float(counts.sum())), -1, 0)
+    each = [slice(None)] if shared else [slice(r, r + 1) for r in range(member.shape[0])]
     table = []
     for fold in range(member.shape[1]):
         parts = [_rows(data, member[number, fold] > 0, repeats) for number, repeats in enumerate(each)]
-        columns = [_pooled_block(metric, part)[:, None] if sums else _columns(metric, part) for part in parts]
-        table.append(np.concatenate(columns, axis=1))
+        table.append(np.concatenate([_columns(metric, part) for part in parts], axis=1))
     return np.stack(table, axis=-1)
 
 

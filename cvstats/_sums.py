@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._arrays import Problem
+from ._scan import scan
 
 if TYPE_CHECKING:
     from .metrics import Metric
@@ -30,14 +31,21 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     if values.dtype.kind in "biu":
         bound = float(values.max(initial=0)) * total
         return values.astype(np.float32 if bound < 2.0**24 else np.float64)
-    top = np.maximum(values.max(axis=-1, initial=0.0), -values.min(axis=-1, initial=0.0))
+    top = np.maximum(values.max(axis=-1, initial=0.0), -values.min(axis=-1, initial=0.0)).astype(float)
     bound = float(top.max(initial=0.0)) * total
-    if bound < 2.0**53 and not np.any(values - np.rint(values)):
+    step = max(1, TILE // max(1, values.shape[-1]))
+    tiles = [slice(start, start + step) for start in range(0, len(values), step)]
+    if bound < 2.0**53 and all(np.array_equal(values[tile], np.rint(values[tile])) for tile in tiles):
         return values.astype(np.float32 if bound < 2.0**24 else np.float64)
-    with np.errstate(divide="ignore"):
-        power = 52 - np.ceil(np.log2(np.where(top > 0, top, 1.0) * total))
-    power = np.clip(power, -1000, 1000).astype(int)[..., None]
-    return np.asarray(np.ldexp(np.rint(np.ldexp(values.astype(np.float64), power)), -power))
+    power = 52 - np.ceil(np.log2(np.where(top > 0, top, 1.0) * total))
+    unit = np.ldexp(1.0, -np.clip(power, -1000, 1000).astype(int))[:, None]
+    out = values.astype(np.float64, copy=values.dtype == np.float64)
+    for tile in tiles:
+        part = out[tile]
+        part /= unit[tile]
+        np.rint(part, out=part)
+        part *= unit[tile]
+    return out
 
 
 class SumEngine:
@@ -72,7 +80,7 @@ class SumEngine:
         p = problem.p
         self.m, self.r = p.shape[-2], p.shape[-1]
         self.pooled = pool and metric.linear
-        gaps = bool(np.isnan(np.min(p))) if gaps is None else gaps
+        gaps = scan(p).gaps if gaps is None else gaps
         self.divisor = self._divisor(gaps)
         width = self.m if self.pooled else self.m * self.r
         flat, present = self._ingredients(problem, width, gaps, convert)
@@ -278,9 +286,12 @@ def add_repeats(part: np.ndarray) -> np.ndarray:
     return np.asarray(total)
 
 
-def fold_values(metric: Metric, problem: Problem, member: np.ndarray) -> np.ndarray:
-    """Return the score within each fold and repeat: `member` is (r, fold, n), the result (r, fold, m)."""
-    engine = SumEngine(metric, problem, float(problem.n), pool=False)
+def fold_values(metric: Metric, problem: Problem, member: np.ndarray, total: float) -> np.ndarray:
+    """Return the score within each fold and repeat, (r, fold, m).
+
+    `member` (r, fold, n) counts how often a sample is in a fold; `total` is the sum of all counts of a repeat.
+    """
+    engine = SumEngine(metric, problem, total, pool=False)
     r, m, n = engine.r, engine.m, problem.n
 
     def by_fold(part: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from ._check import InputError, check_option, plain, show
 from ._coords import ARGUMENTS, Frame, check_sample_values, checked, sample_ids, sample_variable
 from ._kinds import KINDS, SETTLED, settle, unique
 from ._predictions import named_predictions, on_dask
+from ._scan import scan
 
 
 def as_cube(
@@ -175,20 +176,24 @@ def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str) -
     """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`."""
     if kind in ("score", "value") or values.size == 0:
         return
-    low, high = np.min(values), np.max(values)
-    if np.isnan(low):
-        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    found = scan(values)
+    low, high = found.low, found.high
     if kind == "probability" and (low < 0 or high > 1):
         raise InputError(
             f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
             "Give scores with kind='score'."
         )
-    if kind == "label":
-        fraction = values % 1 > 0  # False for NaN
-        if low < 0 or high >= n_classes or fraction.any():
-            raise InputError(
-                f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
-            )
+    if kind == "label" and (low < 0 or high >= n_classes or _fractions(values)):
+        raise InputError(
+            f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
+        )
+
+
+def _fractions(values: np.ndarray) -> bool:
+    """Return whether some value is not a whole number; NaN does not count."""
+    flat = values.ravel(order="K")
+    tiles = (flat[start : start + 65_536] for start in range(0, flat.size, 65_536))
+    return any(bool(np.any(np.abs(tile - np.rint(tile)) > 0)) for tile in tiles)
 
 
 def _needed_coordinate(cube: xr.DataArray, kind: str) -> str | None:

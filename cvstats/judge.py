@@ -28,6 +28,7 @@ from ._lazy import (
     remember_coverage,
     whole_columns,
 )
+from ._scan import one_scan
 from ._threads import ticker
 from ._ties import label_keys
 from ._usable import LabelCheck
@@ -37,6 +38,7 @@ from .resample import QUANTUM, Bootstrap, Given, Rng, entropy
 from .select import Select, needs_std_error, select_best
 
 
+@one_scan
 def select_and_judge(
     cube: xr.DataArray,
     metric: str | Metric,

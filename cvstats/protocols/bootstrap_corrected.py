@@ -12,6 +12,7 @@ from cvstats._arrays import encode_labels
 from cvstats._check import InputError, check_count, check_level, warn
 from cvstats._lazy import predicted
 from cvstats._results import call_text, result
+from cvstats._scan import one_scan
 from cvstats.cube import check_cube, is_lazy
 from cvstats.intervals import Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, select_and_judge, unusable_note
@@ -35,6 +36,7 @@ class Run:
     notes: tuple[str, ...]
 
 
+@one_scan
 def bbc(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -9,6 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, show
 from cvstats._results import call_text, result
+from cvstats._scan import one_scan
 from cvstats.cube import check_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import check_weights, map_batches
@@ -21,6 +22,7 @@ from ._replay import Race, Ruling, timetable
 from .bootstrap_corrected import assemble, bootstrap_run, check_times, warn_once
 
 
+@one_scan
 def bbcd(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -144,6 +146,7 @@ def bbcd(
     )
 
 
+@one_scan
 def drop_configurations(
     cube: xr.DataArray,
     metric: str | Metric,

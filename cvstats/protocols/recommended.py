@@ -12,6 +12,7 @@ from cvstats._arrays import problem
 from cvstats._calibration import bbc_x
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text, result
+from cvstats._scan import one_scan
 from cvstats._sums import SumEngine
 from cvstats.cube import check_cube
 from cvstats.intervals import get_method, interval_limits
@@ -24,6 +25,7 @@ from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make
 from .nested import check_inner
 
 
+@one_scan
 def winner(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -7,6 +7,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 from cvstats._results import call_text, result
+from cvstats._scan import one_scan
 from cvstats._scoring import fold_scores
 from cvstats.cube import check_cube
 from cvstats.judge import map_batches, select_and_judge
@@ -17,6 +18,7 @@ from cvstats.select import Select, select_best
 from ._common import final_choice, optimism
 
 
+@one_scan
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     """Return the cross-validated score of every configuration.
 
@@ -63,6 +65,7 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     )
 
 
+@one_scan
 def cvt(
     cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
 ) -> xr.Dataset:
@@ -111,6 +114,7 @@ def cvt(
     )
 
 
+@one_scan
 def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     """Return the score of the first repeat's winner on the other repeats.
 
