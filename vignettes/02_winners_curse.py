@@ -285,7 +285,8 @@ spread = plain[["std_dev", "obrien_p_value", "pitman_p_value"]].sel(size=20)
 print(spread.to_dataframe().round(4)[["std_dev", "obrien_p_value", "pitman_p_value"]])
 
 # %%
-both = xr.concat([plain, unstratified], dim=pd.Index(["stratified", "random"], name="folds"), join="outer")
+folds = pd.Index(["stratified", "random"], name="folds")
+both = xr.concat([plain, unstratified.reindex({"method": METHODS})], dim=folds, join="exact")
 fig = plt.figure(figsize=(9, 4.4), layout="constrained")
 cs.plot_bias(both, figure=fig)
 
