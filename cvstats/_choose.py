@@ -117,6 +117,7 @@ class Chosen:
     index: np.ndarray  # (draw,) position among the eligible configurations
     key: np.ndarray  # (draw,) tie key of the winner
     value: np.ndarray  # (draw,) the winner as judged; NaN when judged later
+    score: np.ndarray  # (m,) the score on all samples
     deviation: np.ndarray  # (2, m): sum and sum of squares of the score's deviation over usable draws
     scores: np.ndarray | None  # (draw, m) for strategies that need the whole table
     report: Report | None
@@ -173,13 +174,19 @@ class Choose:
         machine, check = self.frame.engine(block, total), self.frame.labels
         times, m = draws.times, block.shape[-2]
         out = _blank(times, m, report, keep=self.keep)
-        centre: np.ndarray | None = None
+        centre = np.zeros(m)
         for start, stop, weights, again in draw_blocks(draws, self.batch, self.frame.metric, len(self.frame.y), m):
             here = slice(start, stop)
             with np.errstate(invalid="ignore", over="ignore"):
-                criterion, score = machine.criterion(weights)
+                if start:
+                    criterion, score = machine.criterion(weights)
+                else:  # all samples go along as one more draw
+                    ones = np.ones((1, weights.shape[1]), weights.dtype)
+                    criterion, score = machine.criterion(np.concatenate([ones, weights]))
+                    out.score[:] = score[0]
+                    centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0)
+                    criterion, score = criterion[1:], score[1:]
             out.redrawn[here], out.usable[here] = again, check.chosen(weights)
-            centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0) if centre is None else centre
             add_deviations(out.deviation, score, centre, out.usable[here])
             gaps = np.isnan(criterion)
             out.defined[here] = ~gaps.all(axis=1)
@@ -218,6 +225,7 @@ def _blank(times: int, m: int, report: Report | None, *, keep: bool) -> Chosen:
         index=np.zeros(times, np.int64),
         key=np.zeros(times, np.uint64),
         value=np.full(times, np.nan),
+        score=np.empty(m),
         deviation=np.zeros((2, m)),
         scores=np.empty((times, m)) if keep else None,
         report=report,
@@ -240,8 +248,9 @@ def merge(blocks: list[Chosen], ties: str) -> Chosen:
     scores = None
     if first.scores is not None:
         scores = np.concatenate([block.scores for block in blocks if block.scores is not None], axis=1)
+    score = np.concatenate([block.score for block in blocks])
     deviation = np.concatenate([block.deviation for block in blocks], axis=1)
-    return Chosen(first.usable, first.redrawn, defined, best, index, key, value, deviation, scores, None)
+    return Chosen(first.usable, first.redrawn, defined, best, index, key, value, score, deviation, scores, None)
 
 
 class Judge:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._arrays import Problem
-from ._ranks import add_up, whole_weights
+from ._rank_columns import add_up, over_repeats
+from ._ranks import whole_weights
 from ._walk import accelerator
 
 if TYPE_CHECKING:
@@ -137,7 +138,10 @@ class ConcordanceEngine:
         self.missing = np.isnan(problem.p).reshape(self.n, -1) if missing else None
         self.rank = np.ascontiguousarray(dense_ranks(problem.p.reshape(self.n, -1)).T)  # (column, n)
         self.weight, self.bound = whole_weights(problem.weight, total)
-        self.begun = ~self.missing.all(axis=0).reshape(self.m, self.r) if self.missing is not None else None
+        self.begun, self.partial = None, np.zeros(self.m, bool)
+        if self.missing is not None:
+            self.begun = ~self.missing.all(axis=0).reshape(self.m, self.r)
+            self.partial = self.missing.any(axis=0).reshape(self.m, self.r).any(axis=1)
 
     def _weighted(self, weights: np.ndarray) -> np.ndarray:
         """Return (draw, n) weights in integers while counts fit 32 bits, else in doubles."""
@@ -156,13 +160,13 @@ class ConcordanceEngine:
         for j in range(self.m):
             twice, comparable = zip(*(self._column(j * self.r + k, lanes, fast) for k in range(self.r)), strict=True)
             with np.errstate(divide="ignore", invalid="ignore"):
-                if self.gaps:
-                    each = [t[:draws] / (2.0 * c[:draws]) for t, c in zip(twice, comparable, strict=True)]
-                    criterion[j] = score[j] = self._average(each, None if self.begun is None else self.begun[j])
-                else:
-                    summed = add_up(t[:draws] for t in twice)
-                    score[j] = summed / (2.0 * self.r * comparable[0][:draws])
+                summed = add_up(t[:draws] for t in twice)
+                score[j] = criterion[j] = summed / (2.0 * self.r * comparable[0][:draws])
+                if not self.gaps:
                     criterion[j] = np.where(comparable[0][:draws] > 0, summed, np.nan)
+                elif self.begun is not None and self.partial[j]:
+                    each = np.array([t[:draws] / (2.0 * c[:draws]) for t, c in zip(twice, comparable, strict=True)])
+                    score[j] = criterion[j] = over_repeats(each[None], self.begun[j][None])[0]
         return criterion.T, score.T
 
     def _column(self, column: int, lanes: np.ndarray, fast: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -173,14 +177,6 @@ class ConcordanceEngine:
         out = np.empty((2, lanes.shape[1]), lanes.dtype)
         fast.concordance_lanes(self.rank[column], lanes, *self.when, out)
         return out[0], out[1]
-
-    def _average(self, each: list[np.ndarray], begun: np.ndarray | None) -> np.ndarray:
-        """Average over the repeats in which a configuration predicted anything."""
-        if begun is None:
-            return np.asarray(add_up(each) / self.r)
-        return np.asarray(
-            add_up(np.where(yes, part, 0.0) for yes, part in zip(begun, each, strict=True)) / max(1, begun.sum())
-        )
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
@@ -201,31 +197,45 @@ class ConcordanceEngine:
                 fast.judged_concordance(self.rank, column, np.ascontiguousarray(mine), *self.when, twice, comparable)
             with np.errstate(divide="ignore", invalid="ignore"):
                 each.append(twice / (2.0 * comparable))
-        begun = None if self.begun is None else self.begun[index].T
-        if begun is None:
-            return np.asarray(add_up(each) / self.r)
-        total = add_up(np.where(yes, part, 0.0) for yes, part in zip(begun, each, strict=True))
-        return np.asarray(total / np.maximum(begun.sum(axis=0), 1))
+        return over_repeats(np.array(each).T, None if self.begun is None else self.begun[index])
 
 
 def column_values(problem: Problem) -> np.ndarray:
     """Return the concordance of every column (m, r) on all samples."""
+    twice, comparable = _column_counts(problem)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(twice / (2.0 * comparable))
+
+
+def pooled_values(metric: Metric, problem: Problem) -> np.ndarray:
+    """Return the score of every configuration (m,) on all samples, as `ConcordanceEngine.criterion` computes it."""
+    r = problem.p.shape[2]
+    twice, comparable = _column_counts(problem)
+    absent = np.isnan(problem.p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = over_repeats(twice / (2.0 * comparable), ~absent.all(axis=0) if absent.any() else None)
+        whole = ~absent.any(axis=(0, 2))
+        score[whole] = add_up(twice.T)[whole] / (2.0 * r * comparable[whole, 0])
+    return score
+
+
+def _column_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return twice the concordant and the comparable weight of every column, both (m, r)."""
     assert problem.event is not None
     n, m, r = problem.p.shape
     if problem.y.ndim == 2:
-        return np.concatenate([column_values(_one(problem, column)) for column in range(m)])
+        parts = [_column_counts(_one(problem, column)) for column in range(m)]
+        return np.concatenate([twice for twice, _ in parts]), np.concatenate([both for _, both in parts])
     when = visits(problem.y, problem.event)
     flat = problem.p.reshape(n, m * r)
     weight = np.ones((n, 1)) if problem.weight is None else problem.weight[:, None]
-    out = np.empty(m * r)
+    out = np.empty((2, m * r))
     step = max(1, LANES // (4 * n))
     for start in range(0, m * r, step):
         block = flat[:, start : start + step]
         each = np.where(np.isnan(block), 0.0, weight)
-        twice, comparable = pair_counts(dense_ranks(block), each, when)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out[start : start + step] = twice / (2 * comparable)
-    return out.reshape(m, r)
+        out[:, start : start + step] = pair_counts(dense_ranks(block), each, when)
+    return out[0].reshape(m, r), out[1].reshape(m, r)
 
 
 def _one(problem: Problem, column: int) -> Problem:

@@ -40,13 +40,14 @@ def engine(
     gaps: bool | None = None,
     convert: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Engine:
-    """Return the kernel for `metric`; `total` bounds the weight of a draw.
+    """Return the kernel for `metric`; `total` bounds the weight of a draw (at least that of all samples).
 
     `gaps` says whether predictions are missing anywhere in the cube (by default: in this problem), which decides in
     which unit configurations are compared. `convert` is applied to predictions that are not yet in the metric's form.
     """
+    total = max(total, float(problem.n))
     if metric.family in ("mean", "smooth"):
-        return SumEngine(metric, problem, max(total, float(problem.n)), gaps=gaps, convert=convert)
+        return SumEngine(metric, problem, total, gaps=gaps, convert=convert)
     if convert is not None:
         problem = replace(problem, p=convert(problem.p))
     if metric.family == "custom":

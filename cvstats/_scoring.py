@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from . import _concordance, _ranks
+from . import _concordance, _rank_columns
 from ._arrays import REPEATS, Problem, batch_dims, problem, raw_block
 from ._check import InputError, show, warn
 from ._choose import Frame
@@ -23,6 +23,7 @@ from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
 
 BLOCK = 2_000_000  # predictions at a time, so that extra memory stays far below the cube's own
+COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
 REASONS = {
     "classes": "needs every class to be present",
     "positive": "needs positives",
@@ -191,13 +192,17 @@ def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
         if not data.n:
             return np.full(data.p.shape[-2], np.nan)
         return np.asarray(SumEngine(metric, data, float(counts.sum())).scores(counts[None])[0])
+    if metric.family == "rank":
+        kernel = _concordance if metric.statistic == "concordance" else _rank_columns
+        return np.asarray(kernel.pooled_values(metric, data))
     return _average_repeats(_columns(metric, data), data)
 
 
 def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     """Return the problem without samples of weight zero, and how often each counts.
 
-    Case weights that are whole numbers become counts, and then are repeated rows to the last bit.
+    Case weights that are whole numbers become counts, and then are repeated rows to the last bit. Sums of counts are
+    exact because values are rounded to fewer bits the larger the sum, so large weights stay factors instead.
     """
     if data.weight is None:
         return data, np.ones(data.n)
@@ -205,7 +210,7 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
         data = _rows(data, data.weight > 0, slice(None))
     weight = data.weight
     assert weight is not None
-    if np.any(weight % 1):
+    if np.any(weight % 1) or weight.sum() > COUNTED:
         return data, np.ones(data.n)
     return replace(data, weight=None), weight
 
@@ -220,7 +225,7 @@ def _columns(metric: Metric, data: Problem) -> np.ndarray:
         )
     if metric.statistic == "concordance":
         return _concordance.column_values(data)
-    return _ranks.column_values(metric, data)
+    return _rank_columns.column_values(metric, data)
 
 
 def _average_repeats(values: np.ndarray, data: Problem) -> np.ndarray:

@@ -81,7 +81,7 @@ class SumEngine:
         self.m, self.r = p.shape[-2], p.shape[-1]
         self.pooled = pool and metric.linear
         gaps = scan(p).gaps if gaps is None else gaps
-        self.divisor = self._divisor(gaps)
+        self.divisor = 1.0
         width = self.m if self.pooled else self.m * self.r
         flat, present = self._ingredients(problem, width, gaps, convert)
         self.begun = None if self.pooled or present is None else present.any(axis=0).reshape(self.m, self.r)
@@ -98,15 +98,16 @@ class SumEngine:
         self.labels = [self._label(part, present, weight, total, width) for part in labels]
         self.exact = self.pooled and bool(metric.monotone) and len(self.labels[0]) == 1
 
-    def _divisor(self, gaps: bool) -> float:
+    def _divisor(self, part: np.ndarray, gaps: bool) -> float:
         """Return what turns sums over repeats into means.
 
         With gaps a sample's value is its mean over the repeats that have it. Counting in units of one over the least
         common multiple of all possible numbers of repeats keeps 0-1 losses whole; beyond 20 repeats it is too large.
+        Real losses are always counted so: a column's score must not depend on whether its neighbours have gaps.
         """
         if not self.pooled:
             return 1.0
-        if not gaps:
+        if part.dtype == bool and not gaps:
             return float(self.r)
         return float(math.lcm(*range(1, self.r + 1))) if self.r <= 20 else 1.0
 
@@ -125,6 +126,8 @@ class SumEngine:
             if self.metric.uses == "label":
                 y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
             parts = self.metric.ingredients(y, block, problem.n_classes)
+            if not start:
+                self.divisor = self._divisor(parts[0], gaps)
             missing = _missing(block) if gaps else None
             if present is not None:
                 rows = np.ones((len(y), self.m, self.r), bool) if missing is None else ~missing
@@ -132,6 +135,8 @@ class SumEngine:
                 present[here] = rows.any(axis=2) if self.pooled else rows.reshape(len(y), width)
             elif self.pooled:
                 parts = [add_repeats(part) for part in parts]
+                if self.divisor != self.r:
+                    parts = [part * (self.divisor / self.r) for part in parts]
             if not flat:
                 flat = [np.empty((width, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
             for whole, part in zip(flat, parts, strict=True):

@@ -84,8 +84,9 @@ def select_and_judge(
     Returns
     -------
     xarray.Dataset
-        ``selected(draw)``, ``value(draw)``, ``usable(draw)``; ``win_rate(configuration)`` and
-        ``score_variance(configuration)`` (variance over usable draws); ``n_draws`` and ``n_redrawn``.
+        ``selected(draw)``, ``value(draw)``, ``usable(draw)``; ``win_rate(configuration)``, ``score(configuration)``
+        (on all samples; NaN for those that may not be selected) and ``score_variance(configuration)`` (variance over
+        usable draws); ``n_draws`` and ``n_redrawn``.
 
     Examples
     --------
@@ -199,14 +200,16 @@ def _one(
     usable = best.usable & best.defined & ~np.isnan(value)
     value = np.where(usable, value, np.nan)
     wins = np.bincount(index[usable], minlength=len(names)) / max(1, int(usable.sum()))
-    rate, spread = np.zeros(cube.sizes["configuration"]), np.full(cube.sizes["configuration"], np.nan)
-    rate[found.eligible], spread[found.eligible] = wins, variance
+    size = cube.sizes["configuration"]
+    rate, spread, score = np.zeros(size), np.full(size, np.nan), np.full(size, np.nan)
+    rate[found.eligible], spread[found.eligible], score[found.eligible] = wins, variance, best.score
     return xr.Dataset(
         {
             "selected": ("draw", names[index]),
             "value": ("draw", value),
             "usable": ("draw", usable),
             "win_rate": ("configuration", rate if usable.any() else np.full(len(rate), np.nan)),
+            "score": ("configuration", score),
             "score_variance": ("configuration", spread),
             "n_draws": int(usable.sum()),
             "n_redrawn": int((best.redrawn > 0).sum()),

@@ -16,7 +16,7 @@ from cvstats._scan import one_scan
 from cvstats.cube import check_cube, is_lazy
 from cvstats.intervals import Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, select_and_judge, unusable_note
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
 from cvstats.select import Select, select_best
 
@@ -113,16 +113,15 @@ def bbc(
     method = get_method(interval)
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
-    scores = score(cube, found)
     notes: list[str] = []
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, own, draws, times, seed, ties, select, strata, batch, progress)
+    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+        run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws)
 
-    out = map_batches(one, cube, scores)
+    out = map_batches(one, cube)
     warn_once("bbc", notes)
     return result(
         out,
@@ -173,6 +172,7 @@ def bootstrap_run(
         cube, metric, choose=weights, select=select, ties=ties, rng=seed, batch=batch, progress=progress
     )
     error = np.sqrt(out["score_variance"].values)
+    scores = out["score"] if scores is None else scores
     choice = final_choice(cube, metric, select=select, scores=scores, std_error=error)
     used = out["usable"].values
     place = cube.indexes["configuration"].get_indexer(out["selected"].values[used])

@@ -17,7 +17,7 @@ from cvstats._sums import SumEngine
 from cvstats.cube import check_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import map_batches, select_and_judge
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Rng, entropy
 from cvstats.select import Select, select_best
 
@@ -103,15 +103,14 @@ def winner(
     nested = estimator == "bbc_ncv"
     notes: list[str] = []
 
-    def one(part: xr.DataArray, companion: xr.DataArray | None) -> xr.Dataset:
-        scores, inside = (None, companion) if nested else (companion, None)
-        run = bootstrap_run(part, found, scores, draws, times, seed, "random", select, strata, batch, progress)
+    def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
+        run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress)
         run = _estimate(run, part, estimator, inside, select, seed, batch)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws).assign(bbc_plain=run.evidence.bbc)
 
-    out = map_batches(one, cube, inner if nested else score(cube, found))
+    out = map_batches(one, cube, inner if nested else None)
     warn_once("winner", notes)
     return result(
         out,
