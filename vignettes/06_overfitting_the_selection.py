@@ -1,0 +1,531 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Over-fitting the selection itself
+#
+# Everybody knows that a model can over-fit its training data. Cawley and Talbot (2010,
+# [JMLR 11, 2079-2107](https://www.jmlr.org/papers/v11/cawley10a.html)) showed that the *choice* of a model can over-fit
+# too. Cross-validation gives a score to every setting of the tuning values. The score comes from a finite sample, so it
+# is noisy, and whoever minimises it hard enough minimises the noise.
+#
+# This vignette repeats their experiments on simulated data, where the truth is known, and then re-analyses the tables
+# that they printed.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.optimize import minimize
+
+import cvstats as cs
+
+LARGE = False  # True: close to the paper's numbers of repetitions, about an hour
+SEARCHES = 1000 if LARGE else 80  # data sets for the first figure
+GROUPS = 100 if LARGE else 12  # replications of the protocols
+PER_GROUP = 100 if LARGE else 15  # data sets in each of them
+CROSS_VALIDATED = 500 if LARGE else 40  # data sets for the external protocol
+VALIDATIONS = 100  # validation sets, as in the paper
+
+# %% [markdown]
+# ## The learner and the data
+#
+# The data are Ripley's mixture: two classes in the plane, each made of two round Gaussian clouds. Nobody can do better
+# than 12.4 % errors. The learner is kernel ridge regression, a smooth function fitted to labels -1 and +1. It has a
+# penalty `ridge` and a kernel of width `eta`; with a width per input (the "ARD" kernel) it has three tuning values.
+#
+# Its cross-validated residuals come in closed form from the inverse of one matrix, which makes the search below cheap.
+
+
+# %%
+def draw(n, rng):
+    """Return n points of Ripley's mixture and their classes, -1 or 1."""
+    centres = np.array([[0.4, 0.7], [-0.3, 0.7], [-0.7, 0.3], [0.3, 0.3]])
+    which = rng.permutation(np.arange(n) % 4)
+    return centres[which] + 0.2 * rng.standard_normal((n, 2)), np.where(which < 2, 1.0, -1.0)
+
+
+def fit(x, y, theta):
+    """Train with log penalty theta[0] and log widths theta[1:]; return the inverse matrix and the coefficients."""
+    n = len(y)
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = np.exp(-((x[:, None] - x) ** 2 @ np.exp(theta[1:]))) + np.exp(theta[0]) * np.eye(n)
+    system[n, n] = 0
+    inverse = np.linalg.inv(system)
+    return inverse, inverse[:, :n] @ y
+
+
+def criterion(theta, x, y, folds):
+    """Return the cross-validated mean squared error: what the search minimises."""
+    if np.abs(theta).max() > 12:
+        return 9.0
+    inverse, coefficients = fit(x, y, theta)
+    parts = [np.linalg.solve(inverse[np.ix_(fold, fold)], coefficients[fold]) for fold in folds]
+    return (np.concatenate(parts) ** 2).mean()
+
+
+def truth(theta, x, y, new_x, new_y):
+    """Return the mean squared error on new data: what the search should minimise."""
+    _, coefficients = fit(x, y, theta)
+    kernel = np.exp(-((new_x[:, None] - x) ** 2 @ np.exp(theta[1:])))
+    return ((kernel @ coefficients[:-1] + coefficients[-1] - new_y) ** 2).mean()
+
+
+# %% [markdown]
+# ## The longer the search, the worse the model
+#
+# We draw 64 points, start from a smooth model, and let a Nelder-Mead search lower the four-fold cross-validated error
+# step by step. At every step we look at the error on 1000 new points, which the search never sees.
+
+# %%
+STEPS = 40
+START = np.array([2.0, -1.0, -1.0])
+rng = np.random.default_rng(1)
+new_x, new_y = draw(1000, rng)
+
+
+def search(rng):
+    """Return the criterion and the truth after every step of one search."""
+    x, y = draw(64, rng)
+    folds = np.array_split(rng.permutation(64), 4)
+    path = [START]
+    options = {"maxiter": STEPS, "initial_simplex": START + np.vstack([np.zeros(3), np.eye(3) / 2])}
+    minimize(
+        criterion, START, (x, y, folds), "Nelder-Mead", callback=lambda at: path.append(at.copy()), options=options
+    )
+    values = {}
+    for theta in path:
+        if (key := tuple(theta)) not in values:
+            values[key] = criterion(theta, x, y, folds), truth(theta, x, y, new_x, new_y)
+    steps = [values[tuple(theta)] for theta in path]
+    return steps + [steps[-1]] * (STEPS + 1 - len(steps))
+
+
+searches = np.array([search(rng) for _ in range(SEARCHES)])  # search x step x (criterion, truth)
+mean = searches.mean(axis=0)
+turn = int(mean[:, 1].argmin())
+worst = int((searches[:, -1, 1] - searches[:, :, 1].min(axis=1)).argmax())
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
+for ax, lines, title in zip(
+    axes, (mean, searches[worst]), (f"mean of {SEARCHES} data sets", "one data set"), strict=True
+):
+    ax.plot(lines[:, 0], label="cross-validated (what is minimised)")
+    ax.plot(lines[:, 1], "--", label="true (what matters)")
+    ax.set(xlabel="step of the search", title=title)
+axes[0].set_ylabel("mean squared error")
+axes[0].legend()
+print(f"the mean true error is lowest after {turn} steps: {mean[turn, 1]:.3f}; at the end {mean[-1, 1]:.3f}")
+
+# The lowest point of a noisy curve is itself a winner. So each half of the data sets says where the other half turns.
+halves = np.array_split(searches[:, :, 1], 2)
+turns = [half.mean(axis=0).argmin() for half in halves[::-1]]
+rise = np.concatenate([half[:, -1] - half[:, at] for half, at in zip(halves, turns, strict=True)])
+rise_t = rise.mean() / (rise.std(ddof=1) / np.sqrt(SEARCHES))
+print(f"rise from there to the end {rise.mean():.3f}, {rise_t:.1f} standard errors from zero")
+
+# %% [markdown]
+# *Figure 1 (the paper's Figure 2). The criterion can only fall. The true error falls, turns, and climbs. Right: the
+# data set with the largest damage.*
+#
+# This is the picture that every course shows for training, one level up. At first the search learns something about the
+# problem, later only about these 64 points.
+#
+# ## Why: the criterion has a variance
+#
+# Take the simplest criterion there is, the error on a separate validation set. It is unbiased for every setting. To see
+# what its variance does, one training set of 256 points is kept fixed, a grid of settings is trained on it once, and
+# only the validation set is drawn again and again. `ripley_mixture` makes such cubes. As in the paper we count smoothed
+# errors, which makes surfaces less jagged.
+
+# %%
+RIDGES, ETAS = np.logspace(-4, 2, 13), np.logspace(-1, 3, 13)
+pool = VALIDATIONS * (64 + 256)
+_, test = cs.ripley_mixture(256, ridge=RIDGES, eta=ETAS, test=True, n_test=pool + 10000, rng=1)
+smooth_truth = cs.score(test.isel(sample=slice(pool, None)), "smoothed_error_rate")
+bayes_like = float(smooth_truth.min())
+
+
+def validation_scores(size, start, metric="smoothed_error_rate"):
+    """Return the score of every setting on every one of the validation sets."""
+    part = test.isel(sample=slice(start, start + VALIDATIONS * size)).drop_vars("sample")
+    sets = part.coarsen(sample=size).construct(sample=("realisation", "sample"))
+    return cs.score(sets.assign_coords(sample=np.arange(size)), metric)
+
+
+surfaces = {64: validation_scores(64, 0), 256: validation_scores(256, VALIDATIONS * 64)}
+rows = {}
+for size, surface in surfaces.items():
+    picked = surface.argmin("configuration")
+    claimed, right = surface.min("configuration"), smooth_truth.isel(configuration=picked)
+    rows[size] = {
+        "bias of the criterion": float((surface.mean("realisation") - smooth_truth).mean()),
+        "its s.d.": float(surface.std("realisation").mean()),
+        "claimed at the minimum": float(claimed.mean()),
+        "true at the minimum": float(right.mean()),
+        "s.d. of true": float(right.std()),
+        "worst true": float(right.max()),
+    }
+split_sample = pd.DataFrame(rows).T.rename_axis("validation samples")
+print(split_sample.round(4).T.to_string())
+print(f"best setting: {bayes_like:.4f}")
+
+# %% [markdown]
+# Averaged over the grid the criterion has practically no bias. At its *minimum* it claims less than the best possible
+# setting has: that is the winner's curse again. With four times as many validation samples the standard deviation
+# halves and the chosen models become both better and more alike.
+
+# %%
+fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+grid = smooth_truth.values.reshape(len(RIDGES), len(ETAS))
+jitter = np.random.default_rng(0)
+top = max(float(smooth_truth.isel(configuration=s.argmin("configuration")).max()) for s in surfaces.values())
+for column, (size, surface) in enumerate(surfaces.items()):
+    picked = surface.argmin("configuration").values
+    right, claimed = smooth_truth.values[picked], surface.min("configuration").values
+    ax = axes[0, column]
+    ax.scatter(claimed, right, s=14, alpha=0.6)
+    ax.axline((0.12, 0.12), slope=1, color="0.6", lw=0.8)
+    ax.set(
+        xlabel="claimed (validation set)",
+        title=f"{size} validation samples",
+        xlim=(0.02, 0.21),
+        ylim=(0.118, top + 0.005),
+    )
+    ax = axes[1, column]
+    ax.contourf(
+        np.log2(ETAS), np.log2(RIDGES), grid, levels=np.linspace(grid.min(), grid.min() + 0.1, 12), extend="max"
+    )
+    spots = jitter.normal(0, 0.15, (2, len(picked)))
+    ax.plot(np.log2(test.eta.values[picked]) + spots[0], np.log2(test.ridge.values[picked]) + spots[1], "r+", ms=5)
+    best = int(smooth_truth.values.argmin())
+    ax.plot(np.log2(test.eta.values[best]), np.log2(test.ridge.values[best]), "w+", ms=14, mew=3)
+    ax.set(xlabel="log2 eta", xlim=np.log2(ETAS[[0, -1]]), ylim=np.log2(RIDGES[[0, -1]]))
+axes[0, 0].set_ylabel("true smoothed error rate")
+axes[1, 0].set_ylabel("log2 ridge")
+plt.show()
+
+# %% [markdown]
+# *Figure 2 (the paper's Figures 7 and 8). Above: what each of 100 validation sets claims for its own choice, and the
+# truth; on the grey line they would agree. Below: where the choices lie (red, moved a little so that they do not hide
+# each other) on the map of the true error (dark is good); the white cross is the best setting.*
+#
+# ## Unbiased is not the same as useful
+#
+# We want few errors, so the number of errors is the unbiased criterion. The squared error measures something else and
+# is a biased estimate of the error rate. But it varies less. Which of them chooses better?
+
+# %%
+test_error = cs.score(test.isel(sample=slice(pool, None)), "error_rate")
+squares = test.assign_coords(kind="value").drop_vars(["threshold", "positive"])
+by = {
+    "errors": validation_scores(64, 0, "error_rate"),
+    "smoothed errors": surfaces[64],
+    "squared error": cs.score(
+        squares.isel(sample=slice(0, VALIDATIONS * 64))
+        .drop_vars("sample")
+        .coarsen(sample=64)
+        .construct(sample=("realisation", "sample"))
+        .assign_coords(sample=np.arange(64)),
+        "mse",
+    ),
+}
+chosen = {name: test_error.isel(configuration=surface.argmin("configuration")) for name, surface in by.items()}
+criteria = pd.DataFrame(
+    {
+        name: {
+            "true error of the choice": float(right.mean()),
+            "s.d.": float(right.std()),
+            "worst of 100": float(right.max()),
+        }
+        for name, right in chosen.items()
+    }
+).T
+print(criteria.round(4).to_string())
+print(f"best setting {float(test_error.min()):.4f}")
+
+# %% [markdown]
+# The paper argues this with a drawing (its Figure 3); the table is the experiment. A criterion needs its minimum in the
+# right place, not the right height.
+#
+# ## Internal, median, external
+#
+# Now to reporting. A learner with tuning values is evaluated on many data sets (realisations). Three protocols:
+#
+# - **internal**: tune afresh in every realisation. Slow, and the only one that describes what a user will experience.
+# - **median**: tune in the first five, take the median of each tuning value, use it everywhere.
+# - **external**: tune once on all samples, then cross-validate with these values.
+#
+# First the median protocol with fresh data everywhere, so that no test sample is ever reused. The paper did this to ask
+# whether the bias is only leakage.
+
+
+# %%
+def grouped(cube):
+    """Split the realisations into groups, each of which is one run of the protocols."""
+    parts = cube.drop_vars("realisation").coarsen(realisation=PER_GROUP)
+    return parts.construct(realisation=("group", "realisation")).assign_coords(realisation=np.arange(PER_GROUP))
+
+
+press, fresh = cs.ripley_mixture(64, kind="value", test=True, n_test=300, realisations=GROUPS * PER_GROUP, rng=2)
+signs = fresh.assign_coords(kind="score", threshold=0.0, positive=1.0)
+synthetic = cs.evaluation_protocols(grouped(signs), "error_rate", selection=grouped(press), criterion="mse")
+by_group = synthetic.estimate.sel(protocol=["internal", "median"])
+median_test = cs.wilcoxon_test(by_group.sel(protocol="internal"), "group", other=by_group.sel(protocol="median"))
+print(by_group.mean("group").to_pandas().round(4).to_string())
+print(f"internal minus median {float(synthetic.bias.sel(protocol='median').mean()):.4f}")
+print(f"Wilcoxon over {GROUPS} groups: P = {float(median_test.p_value):.4f}")
+
+# %% [markdown]
+# No leak, and still a bias. The median of five choices is a better choice than any one of them: it has a smaller
+# variance. Nobody who tunes on one data set gets this for free.
+#
+# ## The worse the criterion, the larger the flattery
+#
+# Here the criterion is a repeated split: train on nine tenths, validate on one tenth, average over *m* such splits. Few
+# splits, large variance. The cube has two repeats of ten folds; the first *m* folds are *m* splits.
+
+# %%
+many, fresh = cs.ripley_mixture(
+    60, folds=10, repeats=2, kind="value", test=True, n_test=300, realisations=GROUPS * PER_GROUP, rng=3
+)
+signs = grouped(fresh.assign_coords(kind="score", threshold=0.0, positive=1.0))
+SPLITS = [1, 2, 5, 10, 20]
+curves = {}
+for m in SPLITS:
+    if m < 10:
+        chooser = many.isel(repeat=0, drop=True)
+        chooser = chooser.isel(sample=np.flatnonzero(chooser.fold.values < m))
+    else:
+        chooser = many.isel(repeat=slice(0, m // 10))
+    found = cs.evaluation_protocols(signs, "error_rate", selection=grouped(chooser), criterion="mse")
+    curves[m] = found[["estimate", "bias"]].sel(protocol=["internal", "median"])
+by_splits = xr.concat(list(curves.values()), pd.Index(SPLITS, name="splits"))
+fig, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
+for protocol, mark in (("internal", "o-"), ("median", "s--")):
+    part = by_splits.estimate.sel(protocol=protocol)
+    half = part.std("group") / np.sqrt(GROUPS)
+    ax.errorbar(SPLITS, part.mean("group"), half, fmt=mark, capsize=3, label=protocol)
+ax.set(xscale="log", xlabel="splits averaged by the criterion", ylabel="error rate reported")
+ax.set_xticks(SPLITS, [str(m) for m in SPLITS])
+ax.legend()
+flattery = by_splits.bias.sel(protocol="median").mean("group").to_pandas()
+print(flattery.round(4).rename("internal minus median").to_string())
+
+# %% [markdown]
+# *Figure 3 (in the spirit of the paper's Figure 14). Error reported by the two protocols; bars are standard errors over
+# groups.*
+#
+# Under the internal protocol a noisy criterion is punished, as it should be. The median protocol hides most of it, so
+# it flatters most what is least reliable.
+#
+# ## External: tuned on the very samples that judge
+#
+# The paper's second culprit is subtler than it sounds: cross-validation is done properly, except that the tuning values
+# came from a preliminary look at all the data.
+
+# %%
+cube, inner = cs.ripley_mixture(60, folds=10, inner=True, n_test=10, realisations=CROSS_VALIDATED, rng=4)
+outside = cs.evaluation_protocols(cube, "error_rate", inner=inner)
+shown = ["estimate", "bias", "bias_std_error", "p_value"]
+print(outside[shown].to_dataframe()[shown].round(4).to_string())
+
+# %% [markdown]
+# ## What the paper printed
+#
+# The authors' tables are data as well. They give mean error rates (percent) on thirteen benchmark data sets for three
+# classifiers: a Gaussian process (GPC), kernel logistic regression (KLR) and kernel ridge regression (KRR).
+
+# %%
+DATASETS = ["banana", "breast cancer", "diabetis", "flare solar", "german", "heart", "image"]
+DATASETS += ["ringnorm", "splice", "thyroid", "titanic", "twonorm", "waveform"]
+PRINTED = {  # Tables 4, 5, 6, 8 and 2
+    "GPC internal": [10.413, 26.506, 23.28, 34.2, 23.363, 16.67, 2.817, 4.406, 11.609, 4.373, 22.637, 3.06, 10.1],
+    "KLR internal": [10.567, 26.636, 23.387, 34.197, 23.493, 16.81, 3.094, 1.681, 11.248, 4.293, 22.473, 2.944, 9.918],
+    "KRR internal": [10.61, 26.727, 23.293, 34.14, 23.54, 16.73, 2.99, 1.613, 10.777, 4.747, 22.483, 2.846, 9.792],
+    "GPC median": [10.371, 26.117, 23.333, 34.15, 23.16, 16.4, 2.851, 4.4, 11.607, 4.307, 22.49, 3.241, 10.163],
+    "KLR median": [10.407, 26.13, 23.3, 34.212, 23.203, 16.12, 3.03, 1.574, 11.172, 4.04, 22.591, 3.068, 9.888],
+    "KRR median": [10.384, 26.377, 23.15, 34.013, 23.38, 15.72, 2.802, 1.573, 10.763, 4.56, 22.407, 2.868, 9.821],
+    "10-fold external": [
+        10.355,
+        26.28,
+        22.891,
+        34.518,
+        23.999,
+        16.335,
+        3.081,
+        1.567,
+        10.93,
+        3.743,
+        22.167,
+        2.48,
+        9.613,
+    ],
+    "10-fold internal": [
+        10.495,
+        27.47,
+        23.056,
+        34.707,
+        24.217,
+        16.571,
+        3.173,
+        1.607,
+        11.17,
+        4.279,
+        22.487,
+        2.502,
+        9.815,
+    ],
+    "KRR ARD": [10.638, 28.766, 24.52, 34.375, 25.847, 22.81, 2.188, 2.75, 9.943, 4.693, 22.562, 4.292, 11.836],
+}
+EXTERNAL_SE = [0.035, 0.135, 0.05, 0.051, 0.045, 0.073, 0.035, 0.014, 0.152, 0.073, 0.077, 0.021, 0.064]
+coords = {"method": list(PRINTED), "dataset": DATASETS}
+printed = xr.DataArray(list(PRINTED.values()), dims=("method", "dataset"), coords=coords)
+INTERNAL = ["GPC internal", "KLR internal", "KRR internal"]
+MIXED = ["GPC internal", "KLR internal", "KRR median"]
+MEDIAN = ["GPC median", "KLR median", "KRR median"]
+
+fig, axes = plt.subplots(3, 1, figsize=(7.5, 5.4), layout="constrained")
+diagrams = {}
+for ax, names, title in zip(
+    axes, (INTERNAL, MIXED, MEDIAN), ("all internal", "KRR alone by the median protocol", "all median"), strict=True
+):
+    diagrams[title] = cs.critical_difference(printed.sel({"method": names}), "dataset", by="method")
+    cs.plot_critical_difference(diagrams[title], ax=ax, title=title)
+
+# %% [markdown]
+# *Figure 4 (the paper's Figures 10, 12 and 13). Mean ranks over thirteen data sets, best on the left; a bar joins what
+# Nemenyi's test cannot tell apart. The caption of the paper's Figure 12 names KLR as the classifier with the median
+# protocol; text and tables show that it is KRR.*
+#
+# Nothing changed between the first and the second diagram except the protocol of one competitor, and that made a
+# significant winner out of a tie. Pair by pair, with Wilcoxon's test (printed decimals are rounded so that ties are
+# ties):
+
+
+# %%
+def pair(a, b):
+    x, y = (printed.sel({"method": name}, drop=True) for name in (a, b))
+    return cs.wilcoxon_test(x, "dataset", other=y, digits=6)
+
+
+honest = [float(pair(a, "KRR internal").p_value) for a in ("GPC internal", "KLR internal")]
+spurious = [float(pair(a, "KRR median").p_value) for a in ("GPC internal", "KLR internal")]
+friedman = {
+    t: float(cs.friedman_test(printed.sel({"method": n}), "dataset", by="method").p_value)
+    for t, n in (("internal", INTERNAL), ("mixed", MIXED), ("median", MEDIAN))
+}
+print(f"KRR internal against GPC, KLR: P = {honest[0]:.3f}, {honest[1]:.3f}")
+print(f"KRR median against GPC, KLR:   P = {spurious[0]:.4f}, {spurious[1]:.4f}")
+print("Friedman", {name: round(p, 4) for name, p in friedman.items()})
+
+# %% [markdown]
+# How large are these biases? The paper says that for breast cancer, german, heart and thyroid the median bias exceeds
+# the typical difference between classifiers. "Typical" can be read in two ways: against the median difference of any
+# two classifiers over the whole table, or against the range of the three on the same data set.
+
+# %%
+bias = printed.sel({"method": "KRR internal"}) - printed.sel({"method": "KRR median"})
+three = printed.sel({"method": INTERNAL})
+spread = three.max("method") - three.min("method")
+gpc, klr, krr = three.values
+typical = float(np.median(np.abs([gpc - klr, gpc - krr, klr - krr])))
+sizes = pd.DataFrame({"bias": bias.values, "range of the three": spread.values}, index=DATASETS)
+sizes[f"above {typical:.2f}"], sizes["above its range"] = bias.values > typical, bias.values > spread.values
+print(sizes.loc[["breast cancer", "german", "heart", "thyroid"]].round(3).to_string())
+gap = (printed.sel({"method": "10-fold internal"}) - printed.sel({"method": "10-fold external"})).to_pandas()
+print("\nbias of external tuning, largest first")
+print(gap.sort_values(ascending=False).round(2).to_dict())
+beyond = (gap / EXTERNAL_SE > 2).sum()
+ard = pair("KRR internal", "KRR ARD")
+
+# %% [markdown]
+# ## Do we agree with the paper?
+
+# %%
+both = (bias > typical).sel(dataset=["breast cancer", "german", "heart", "thyroid"])
+ranged = (bias > spread).sel(dataset=["breast cancer", "german", "heart", "thyroid"])
+negative = [name for name in DATASETS if float(bias.sel(dataset=name)) < 0]
+place = int(gap.rank(ascending=False)["banana"])
+sd_ratio = split_sample["s.d. of true"]
+verdict = [
+    ("the true error turns and rises (Fig. 2)", "after 30-40 steps", f"after {turn}, by {rise.mean():.3f}", rise_t > 2),
+    (
+        "256 validation samples choose more alike than 64",
+        "Figs 7, 8",
+        f"s.d. {sd_ratio[256]:.4f}, {sd_ratio[64]:.4f}",
+        sd_ratio[256] < sd_ratio[64],
+    ),
+    (
+        "median is optimistic without reuse (5.2.1)",
+        "P < .001",
+        f"P = {float(median_test.p_value):.4f}",
+        float(median_test.p_value) < 0.05,
+    ),
+    (
+        "most so for noisy criteria (Fig. 14)",
+        "falls with splits",
+        f"{flattery[1]:.3f} to {flattery[20]:.3f}",
+        flattery[1] > flattery[20],
+    ),
+    (
+        "external is optimistic",
+        "13 of 13 data sets",
+        f"{float(outside.bias[2]):+.3f} on the mixture; {int((gap > 0).sum())} of 13 printed",
+        float(outside.p_value[2]) < 0.01 and bool((gap > 0).all()),
+    ),
+    ("... beyond 2 s.e. on all but two (Table 8)", "11", f"{beyond}", beyond == 11),
+    (
+        "internal: no difference (Table 4)",
+        "none",
+        f"Friedman P = {friedman['internal']:.3f}",
+        friedman["internal"] > 0.05,
+    ),
+    ("KRR by median 'beats' both", "P < .05", f"P = {spurious[0]:.4f}, {spurious[1]:.4f}", max(spurious) < 0.05),
+    ("all median: no difference (Table 6)", "P > .05", f"P = {friedman['median']:.3f}", friedman["median"] > 0.05),
+    (
+        "median bias > 0 except twonorm, waveform",
+        "two exceptions",
+        ", ".join(negative),
+        negative == ["twonorm", "waveform"],
+    ),
+    ("bias above the typical difference, 4 sets", "4", f"{int(both.sum())} (median difference)", bool(both.all())),
+    ("... above the range of the three", "(4)", f"{int(ranged.sum())}", bool(ranged.all())),
+    ("external bias surprising on banana", "named", f"rank {place} of 13", place <= 2),
+    (
+        "more kernel widths, more errors (Table 2)",
+        "RBF mostly better",
+        f"P = {float(ard.p_value):.3f}",
+        float(ard.p_value) < 0.05,
+    ),
+]
+print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_string(index=False))
+
+# %% [markdown]
+# Where the last column says False:
+#
+# - *Above the range of the three classifiers.* By that stricter reading the claim holds for breast cancer and heart,
+#   not for german and thyroid. With the median pairwise difference as yardstick it holds for all four.
+# - *Banana.* Its external bias, 0.14 points, is one of the smallest. Breast cancer, 1.19 points, is by far the largest
+#   and is not named, so it was probably meant.
+#
+# The turning point in the first line depends on where a search starts and how large its steps are, so only its
+# existence can be compared. The p-values of the paper's Table 7 cannot be recomputed: they need a hundred realisations
+# per data set, of which only means and standard errors were printed. The test of Table 2 over data sets is ours; the
+# paper tests within each of them.
+#
+# ## What to remember
+#
+# - A selection criterion is an estimate, and its minimum is too good to be true.
+# - Few tuning values, many samples, and criteria with a small variance protect. Long searches do not.
+# - Tuning belongs *inside* whatever judges the model: every fold, every realisation.
+# - Never compare numbers that come from different protocols.
