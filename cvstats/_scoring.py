@@ -205,14 +205,14 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     exact because values are rounded to fewer bits the larger the sum, so large weights stay factors instead.
     """
     if data.weight is None:
-        return data, np.ones(data.n)
+        return data, np.ones(data.n, np.int64)
     if not data.weight.all():
         data = _rows(data, data.weight > 0, slice(None))
     weight = data.weight
     assert weight is not None
     if np.any(weight % 1) or weight.sum() > COUNTED:
-        return data, np.ones(data.n)
-    return replace(data, weight=None), weight
+        return data, np.ones(data.n, np.int64)
+    return replace(data, weight=None), weight.astype(np.int64)
 
 
 def _columns(metric: Metric, data: Problem) -> np.ndarray:

@@ -89,10 +89,8 @@ class SumEngine:
         weight = problem.weight
         self.parts, self.infinite = [], []
         for part in flat:
-            if weight is not None:
-                part = part * weight
-            part, infinite = _set_infinite_aside(part)
-            self.parts.append(on_grid(part, total))
+            part, infinite = _set_infinite_aside(part, weight)
+            self.parts.append(on_grid(part if weight is None else part * weight, total))
             self.infinite.append(infinite)
         labels = [np.ones(problem.n), *metric.label_parts(problem.y, problem.n_classes)]
         self.labels = [self._label(part, present, weight, total, width) for part in labels]
@@ -265,7 +263,8 @@ class Weights:
 
     def __call__(self, dtype: np.dtype[Any]) -> np.ndarray:
         if dtype not in self.known:
-            self.known[dtype] = self.weights.astype(dtype, copy=False)
+            real = self.weights.dtype.kind == "f"  # single precision is exact for counts only
+            self.known[dtype] = self.weights.astype(float if real else dtype, copy=False)
         return self.known[dtype]
 
 
@@ -323,10 +322,14 @@ def _missing(p: np.ndarray) -> np.ndarray | None:
     return np.asarray(gaps.any(axis=0)) if p.ndim == 4 else gaps
 
 
-def _set_infinite_aside(flat: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """Return the values with infinities as zeros, and which columns and samples had them."""
+def _set_infinite_aside(
+    flat: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """Return the values with infinities as zeros, and which columns and samples (of positive weight) had them."""
     if flat.dtype.kind != "f" or np.isfinite(flat.max(initial=0.0)):
         return flat, None
     hit = np.isinf(flat)
+    finite = np.where(hit, 0.0, flat)
+    hit = hit if weight is None else hit & (weight > 0)
     columns = np.flatnonzero(hit.any(axis=1))
-    return np.where(hit, 0.0, flat), (columns, hit[columns].astype(np.float32))
+    return finite, (columns, hit[columns].astype(np.float32))

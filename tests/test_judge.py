@@ -1,0 +1,308 @@
+"""The kernel: what wins and how it is judged, against plain enumeration; ties, gaps, strategies, batches, refusals."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+
+
+def binary(n=24, m=6, repeats=None, seed=0, digits=1, **arguments):
+    g = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    shape = (n, m) if repeats is None else (n, m, repeats)
+    p = np.clip(np.round(0.3 * y.reshape(-1, *[1] * (len(shape) - 1)) + 0.7 * g.random(shape), digits), 0, 1)
+    return cs.as_cube(p, y, kind="probability", configurations=[f"c{j}" for j in range(m)], **arguments)
+
+
+def weighted(cube, weights):
+    """Return the cube on the samples that have weight, with the weights as case weights."""
+    keep = np.flatnonzero(weights)
+    own = cube["weight"].values[keep] if "weight" in cube.coords else 1.0
+    return cs.as_cube(cube.isel(sample=keep), weights=weights[keep] * own)
+
+
+def refused(text, *args, **kwargs):
+    with pytest.raises(cs.InputError, match=re.escape(text)):
+        cs.select_and_judge(*args, **kwargs)
+
+
+class TestEnumeration:
+    @pytest.mark.parametrize("weights", [None, np.arange(24) % 3 + 1])
+    @pytest.mark.parametrize(
+        "metric", ["accuracy", "error_rate", "auc", "brier", "log_loss", "mcc", "average_precision"]
+    )
+    def test_one_draw_at_a_time(self, metric, weights):
+        cube = binary(repeats=2, weights=weights, digits=12)
+        draws = cs.bootstrap(cube, 12, rng=3, strata="label")
+        out = cs.select_and_judge(cube, metric, choose=draws, ties="first", rng=0)
+        direction = getattr(cs, metric).direction
+        for b in range(12):
+            w = draws.values[b]
+            inside, outside = weighted(cube, w), weighted(cube, (w == 0).astype(float))
+            winner = int(cs.select_best(cs.score(inside, metric).values, direction=direction))
+            assert out["selected"].values[b] == f"c{winner}"
+            expected = cs.score(outside, metric).values[winner]
+            np.testing.assert_allclose(out["value"].values[b], expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc"])
+    def test_summaries(self, metric):
+        cube = binary()
+        draws = cs.bootstrap(cube, 40, rng=3, strata="label")
+        out = cs.select_and_judge(cube, metric, choose=draws, ties="first", rng=0)
+        assert out["usable"].all()
+        assert out["n_draws"] == 40
+        assert out["n_redrawn"] == 0
+        names = cube["configuration"].values
+        rate = [(out["selected"].values == name).mean() for name in names]
+        np.testing.assert_allclose(out["win_rate"], rate)
+        scores = np.array([cs.score(weighted(cube, w), metric).values for w in draws.values])
+        np.testing.assert_allclose(out["score_variance"], scores.var(axis=0, ddof=1), rtol=1e-9)
+        assert out["metric"].item() == metric
+
+    def test_choose_on_all_judge_on_all_is_the_naive_score(self):
+        cube = binary()
+        ones = xr.DataArray(np.ones((1, 24), int), dims=("draw", "sample"))
+        out = cs.select_and_judge(cube, "auc", choose=ones, judge=ones, ties="first", rng=0)
+        np.testing.assert_allclose(out["value"], cs.auc(cube).max())
+        assert out["selected"].item() == cube["configuration"].values[cs.auc(cube).values.argmax()]
+
+    def test_other_predictions_judge(self):
+        cube = binary(repeats=2)
+        first, second = cube.isel(repeat=[0]), cube.isel(repeat=[1])
+        ones = xr.DataArray(np.ones((1, 24), int), dims=("draw", "sample"))
+        out = cs.select_and_judge(first, "accuracy", choose=ones, judge=ones, judge_cube=second, ties="first", rng=0)
+        winner = cs.accuracy(first).values.argmax()
+        np.testing.assert_allclose(out["value"], cs.accuracy(second)[winner])
+        turned = second.isel(sample=slice(None, None, -1), configuration=slice(None, None, -1))
+        again = cs.select_and_judge(first, "accuracy", choose=ones, judge=ones, judge_cube=turned, ties="first", rng=0)
+        xr.testing.assert_identical(out, again)
+
+    def test_draws_are_matched_by_sample(self):
+        cube = binary(samples=[f"s{i}" for i in range(24)])
+        draws = cs.bootstrap(cube, 8, rng=1)
+        order = np.random.default_rng(0).permutation(24)
+        options = {"ties": "first", "rng": 0}
+        one = cs.select_and_judge(cube, "accuracy", choose=draws, **options)
+        other = cs.select_and_judge(cube, "accuracy", choose=draws.isel(sample=order), **options)
+        xr.testing.assert_identical(one, other)
+
+
+class TestTies:
+    def same(self, m=5, n=20):
+        y = np.arange(n) % 2
+        p = np.tile((np.arange(n) % 4 < 2).astype(int)[:, None], (1, m))
+        return cs.as_cube(p, y, configurations=[f"c{j}" for j in range(m)])
+
+    def test_first(self):
+        cube = self.same()
+        out = cs.select_and_judge(cube, "accuracy", choose=cs.bootstrap(cube, 50, rng=1), ties="first", rng=0)
+        assert (out["selected"] == "c0").all()
+
+    def test_random_is_even_and_reproducible(self):
+        cube = self.same()
+        draws = cs.bootstrap(cube, 2000, rng=1)
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, rng=7)
+        assert abs(out["win_rate"] - 0.2).max() < 4 * np.sqrt(0.2 * 0.8 / 2000)
+        xr.testing.assert_identical(out, cs.select_and_judge(cube, "accuracy", choose=draws, rng=7))
+        assert not out["selected"].equals(cs.select_and_judge(cube, "accuracy", choose=draws, rng=8)["selected"])
+
+    def test_random_depends_on_the_label_not_the_place(self):
+        cube = self.same()
+        draws = cs.bootstrap(cube, 100, rng=1)
+        turned = cube.isel(configuration=[3, 0, 4, 2, 1])
+        one, other = (cs.select_and_judge(c, "accuracy", choose=draws, rng=7) for c in (cube, turned))
+        np.testing.assert_array_equal(one["selected"], other["selected"])
+        np.testing.assert_array_equal(one["value"], other["value"])
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "brier"])
+    @pytest.mark.parametrize("ties", ["first", "random"])
+    def test_batch_changes_nothing(self, metric, ties):
+        cube = binary(repeats=2)
+        draws = cs.bootstrap(cube, 100, rng=1, strata="label")
+        whole = cs.select_and_judge(cube, metric, choose=draws, ties=ties, rng=7)
+        for batch in (1, 32, 64, 1000):
+            xr.testing.assert_identical(
+                whole, cs.select_and_judge(cube, metric, choose=draws, ties=ties, rng=7, batch=batch)
+            )
+
+
+class TestGaps:
+    def test_only_complete_configurations_may_win(self):
+        cube = binary().copy()
+        best = int(cs.accuracy(cube).values.argmax())
+        cube[3, best] = np.nan
+        draws = cs.bootstrap(cube, 60, rng=1)
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, rng=7)
+        assert out["win_rate"][best] == 0
+        assert np.isnan(out["score_variance"][best])
+        assert not (out["selected"] == f"c{best}").any()
+
+    def test_samples_that_nobody_predicted_do_not_count(self):
+        cube = binary().copy()
+        cube[[2, 9]] = np.nan
+        keep = np.setdiff1d(np.arange(24), [2, 9])
+        draws = cs.bootstrap(cube, 30, rng=1)
+        one = cs.select_and_judge(cube, "accuracy", choose=draws, ties="first", rng=7)
+        other = cs.select_and_judge(
+            cube.isel(sample=keep), "accuracy", choose=draws.isel(sample=keep), ties="first", rng=7
+        )
+        np.testing.assert_array_equal(one["value"], other["value"])
+        np.testing.assert_array_equal(one["selected"], other["selected"])
+
+    def test_nobody_is_complete(self):
+        cube = binary(m=2).copy()
+        cube[0, 0] = np.nan
+        cube[1, 1] = np.nan
+        text = "so none may be selected; the most complete has 23 of 24"
+        refused(text, cube, "accuracy", choose=cs.bootstrap(cube, 5, rng=1))
+        refused("every value is NaN", cube * np.nan, "accuracy", choose=cs.bootstrap(cube, 5, rng=1))
+
+    def test_unusable_draws_are_counted_not_dropped(self):
+        cube = binary(n=6)
+        label = cube["label"].values
+        weights = np.stack([np.ones(6, int), label, 1 - label, np.array([2, 2, 1, 1, 0, 0])])
+        draws = xr.DataArray(weights, dims=("draw", "sample"))
+        out = cs.select_and_judge(cube, "auc", choose=draws, ties="first", rng=0)
+        assert out["usable"].values.tolist() == [
+            False,
+            False,
+            False,
+            True,
+        ]  # nothing left to judge, one class, one class
+        assert np.isnan(out["value"][:3]).all()
+        assert out["n_draws"] == 1
+
+
+class TestStrategies:
+    def test_one_se_and_within_use_complexity(self):
+        cube = binary(n=60).assign_coords(complexity=("configuration", [6, 5, 4, 3, 2, 1]))
+        draws = cs.bootstrap(cube, 40, rng=1)
+        plain = cs.select_and_judge(cube, "accuracy", choose=draws, ties="first", rng=0)
+        for select in (cs.select_one_se, cs.select_within(0.1)):
+            out = cs.select_and_judge(cube, "accuracy", choose=draws, select=select, ties="first", rng=0)
+            size = cube["complexity"].values
+            place = {name: j for j, name in enumerate(cube["configuration"].values)}
+            chosen = [size[place[name]] for name in out["selected"].values]
+            best = [size[place[name]] for name in plain["selected"].values]
+            assert (np.array(chosen) <= np.array(best)).all()
+            assert np.mean(chosen) < np.mean(best)
+
+    def test_one_se_by_hand(self):
+        cube = binary(n=60).assign_coords(complexity=("configuration", [6, 5, 4, 3, 2, 1]))
+        draws = cs.bootstrap(cube, 40, rng=1)
+        scores = np.array([cs.score(weighted(cube, w), "accuracy").values for w in draws.values])
+        index = cs.select_one_se(
+            scores, direction="maximize", std_error=scores.std(axis=0, ddof=1), complexity=cube["complexity"].values
+        )
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, select=cs.select_one_se, ties="first", rng=0)
+        np.testing.assert_array_equal(out["selected"], cube["configuration"].values[index])
+
+    def test_own_strategy(self):
+        def last(scores, *, direction, std_error=None, complexity=None):
+            return np.full(scores.shape[:-1], scores.shape[-1] - 1)
+
+        cube = binary()
+        out = cs.select_and_judge(cube, "auc", choose=cs.bootstrap(cube, 10, rng=1), select=last, rng=0)
+        assert (out["selected"] == "c5").all()
+
+    def test_bad_strategy(self):
+        cube = binary()
+        draws = cs.bootstrap(cube, 10, rng=1)
+        text = "`select` must return one index per row of scores, along the last axis."
+        refused(text, cube, "auc", choose=draws, select=lambda scores, **_: 0.5 * np.ones(len(scores)), rng=0)
+        refused(text, cube, "auc", choose=draws, select=lambda scores, **_: np.zeros(3, int), rng=0)
+
+
+class TestShapes:
+    def test_one_configuration_one_repeat(self):
+        cube = binary(m=1)
+        out = cs.select_and_judge(cube, "auc", choose=cs.bootstrap(cube, 10, rng=1, strata="label"), rng=0)
+        assert (out["selected"] == "c0").all()
+        assert out["win_rate"].item() == 1
+
+    def test_batch_dims(self):
+        cube = binary(repeats=3).rename(repeat="dataset")
+        draws = cs.bootstrap(cube, 20, rng=1, strata="label")
+        out = cs.select_and_judge(cube, "auc", choose=draws, ties="first", rng=0)
+        assert out["value"].sizes["dataset"] == 3
+        for i in range(3):
+            alone = cs.select_and_judge(cube.isel(dataset=i), "auc", choose=draws, ties="first", rng=0)
+            np.testing.assert_array_equal(out["value"].isel(dataset=i), alone["value"])
+
+    def test_real_weights(self):
+        cube = binary(digits=12)
+        weights = xr.DataArray(np.random.default_rng(0).exponential(size=(6, 24)), dims=("draw", "sample"))
+        for metric in ("accuracy", "brier", "auc", "mcc"):
+            out = cs.select_and_judge(cube, metric, choose=weights, judge=weights, ties="first", rng=0)
+            best = [cs.score(weighted(cube, w), metric) for w in weights.values]
+            expected = [b.max() if getattr(cs, metric).direction == "maximize" else b.min() for b in best]
+            np.testing.assert_allclose(out["value"], expected, rtol=1e-12)
+
+    def test_infinite_loss_of_a_sample_without_weight(self):
+        cube = cs.as_cube([[0.0, 0.5], [0.5, 0.4], [0.25, 0.5]], [1, 0, 0], weights=[0, 1, 1])
+        ones = xr.DataArray(np.ones((1, 3), int), dims=("draw", "sample"))
+        out = cs.select_and_judge(cube, "log_loss", choose=ones, judge=ones, ties="first", rng=0)
+        np.testing.assert_allclose(out["value"], cs.log_loss(cube).min())
+        assert np.isfinite(cs.log_loss(cube)).all()
+
+    def test_dask(self):
+        pytest.importorskip("dask")
+        cube = binary(repeats=2)
+        draws = cs.bootstrap(cube, 40, rng=1, strata="label")
+        for metric in ("accuracy", "auc", "brier"):
+            whole = cs.select_and_judge(cube, metric, choose=draws, rng=7)
+            for size in (1, 4):
+                xr.testing.assert_identical(
+                    cs.select_and_judge(cube.chunk(configuration=size), metric, choose=draws, rng=7), whole
+                )
+
+    def test_nothing_is_changed(self):
+        cube = binary()
+        draws = cs.bootstrap(cube, 10, rng=1)
+        before, drawn = cube.copy(deep=True), draws.copy(deep=True)
+        cs.select_and_judge(cube, "accuracy", choose=draws, rng=0)
+        xr.testing.assert_identical(cube, before)
+        xr.testing.assert_identical(draws, drawn)
+
+    def test_custom_metric(self):
+        @cs.as_metric(direction="maximize")
+        def share(label, prediction, weight):
+            return np.average((prediction > 0.5) == label, weights=weight)
+
+        cube = binary(m=3)
+        draws = cs.bootstrap(cube, 12, rng=1)
+        one, other = (cs.select_and_judge(cube, m, choose=draws, ties="first", rng=0) for m in (share, "accuracy"))
+        np.testing.assert_array_equal(one["selected"], other["selected"])
+        np.testing.assert_allclose(one["value"], other["value"])
+
+
+class TestRefusals:
+    def test_texts(self):
+        cube = binary(samples=[f"s{i}" for i in range(24)])
+        draws = cs.bootstrap(cube, 5, rng=1)
+        refused("`ties` must be one of 'random', 'first'; got 'last'.", cube, "auc", choose=draws, ties="last")
+        refused("`batch` must be a whole number of at least 1; got 0.", cube, "auc", choose=draws, batch=0)
+        refused(
+            "must be a DataArray over 'draw' and 'sample', as bootstrap() returns.", cube, "auc", choose=draws.values
+        )
+        refused("must hold finite numbers that are not negative.", cube, "auc", choose=-draws)
+        refused("must hold finite numbers that are not negative.", cube, "auc", choose=draws * np.nan)
+        other = draws.assign_coords(sample=["x", *draws["sample"].values[1:]])
+        refused("have different samples: only in the cube: 's0'; only in", cube, "auc", choose=other)
+        bare = draws.drop_vars("sample").isel(sample=slice(3))
+        refused("has 3 samples, the cube 24.", cube, "auc", choose=bare)
+        renamed = cube.assign_coords(configuration=["z", *cube["configuration"].values[1:]])
+        refused(
+            "`judge_cube` does not match the cube along 'configuration': only in the cube: 'c0'; only in `judge_cube`",
+            cube,
+            "auc",
+            choose=draws,
+            judge_cube=renamed,
+        )
+        refused("`metric`='acu' does not exist (did you mean 'auc'?)", cube, "acu", choose=draws)
+        refused("`cube` must be an xarray.DataArray made by as_cube(); got ndarray.", cube.values, "auc", choose=draws)
