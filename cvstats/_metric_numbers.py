@@ -65,6 +65,16 @@ def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray
     return [(1 - (2 * y - 1) * np.tanh(SMOOTHING * p)) / 2]
 
 
+def _distance(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # a difference beyond the largest number is infinite
+        return np.asarray(np.abs(p - y))
+
+
+def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray((p - y) ** 2)
+
+
 @define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
 def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Mean squared error.
@@ -75,7 +85,7 @@ def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.25])
     """
-    return [(p - y) ** 2]
+    return [_squared(p, y)]
 
 
 @define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
@@ -88,7 +98,7 @@ def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mae(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [np.abs(p - y)]
+    return [_distance(p, y)]
 
 
 def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
@@ -105,12 +115,13 @@ def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.rmse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [(p - y) ** 2]
+    return [_squared(p, y)]
 
 
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
-    shifted = y - _centre(y)
-    return [shifted, shifted**2]
+    with np.errstate(over="ignore"):
+        shifted = y - _centre(y)
+        return [shifted, shifted**2]
 
 
 def _centre(y: np.ndarray) -> np.ndarray:
@@ -150,4 +161,4 @@ def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.r2(cs.as_cube([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])).round(4).values
     array([0.7857])
     """
-    return [(p - y) ** 2]
+    return [_squared(p, y)]

@@ -33,11 +33,7 @@ class LabelCheck:
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
         w = weights if self.weight is None else weights * self.weight
-        codes: list[int] = []
-        if self.requires in ("classes", "positive", "negative"):
-            codes = {"positive": [1], "negative": [0]}.get(self.requires, list(range(self.n_classes)))
-            if self.requires == "positive" and self.n_classes > 2:
-                codes = list(range(self.n_classes))
+        codes = self._codes()
         if codes:
             member = np.stack([self.y == code for code in codes], axis=1)
             kind = np.float64 if w.dtype.kind == "f" else np.float32
@@ -65,11 +61,35 @@ class LabelCheck:
         """Return which draws can both choose (the counts) and judge (the samples left out)."""
         return np.asarray(self.chosen(counts) & self.chosen(counts == 0))
 
-    def possible(self, strata: np.ndarray | None) -> bool:
-        """Return whether any draw could be usable, so that drawing again is not endless."""
-        ones = np.ones((1, len(self.y)))
-        if not self.chosen(ones)[0] or len(self.y) < 2:
+    def possible(self, strata: np.ndarray | None, group: np.ndarray | None = None) -> bool:
+        """Return whether some draw could be usable, so that drawing again is not futile.
+
+        What is needed must exist twice, in different units: once to choose, once to judge.
+        """
+        counted = np.ones(len(self.y), bool) if self.weight is None else self.weight > 0
+        unit = np.arange(len(self.y)) if group is None else group
+        y, unit = self.y[counted], unit[counted]
+        if len(np.unique(unit)) < 2 or not self.chosen(np.ones((1, len(self.y))))[0]:
             return False
-        if self.requires == "classes":
-            return all(int((self.y == code).sum()) >= 2 for code in range(self.n_classes))
-        return True
+        if self.requires == "spread":
+            return len(y) >= 4 and int(np.unique(y, return_counts=True)[1].max()) <= len(y) - 2
+        if self.requires == "pairs":
+            return self._two_pairs(counted)
+        return all(len(np.unique(unit[y == code])) >= 2 for code in self._codes())
+
+    def _two_pairs(self, counted: np.ndarray) -> bool:
+        """Return whether two comparable pairs exist that share no sample: the two earliest events can begin them."""
+        assert self.event is not None
+        rank = (2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0))[counted]
+        events = np.flatnonzero(self.event[counted] == 1)
+        events = events[np.argsort(rank[events], kind="stable")][:2]
+        later = np.sort(np.delete(rank, events))[-2:]
+        return len(events) == 2 and len(later) == 2 and bool(np.all(rank[events] < later))
+
+    def _codes(self) -> list[int]:
+        """Return the classes that a draw must hold."""
+        if self.requires not in ("classes", "positive", "negative"):
+            return []
+        if self.requires == "classes" or (self.requires == "positive" and self.n_classes > 2):
+            return list(range(self.n_classes))
+        return [1] if self.requires == "positive" else [0]
