@@ -198,5 +198,5 @@ print(pd.DataFrame({"cvstats": ours, "R": dict(zip(ours, theirs, strict=True))})
 # - `pROC` chooses the direction of the comparison itself, so a classifier worse than chance looks good. Here higher
 #   scores always mean the positive class.
 # - R takes the first level of a factor as the event in yardstick and the second in `glm`. Here you name it.
-# - Averaging a metric over folds hides how few samples a fold has. AUC in a fold of twelve is a noisy number, and a fold
+# - Averaging a metric over folds hides how few samples a fold has. AUC in a fold of twelve is noisy, and a fold
 #   with one class has none. Pooled scores are the default here; `describe_cube` says when pooling is dangerous.
