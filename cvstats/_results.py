@@ -71,8 +71,9 @@ def cube_hash(cube: xr.DataArray) -> str:
     else:
         digest.update(_folded(cube.values).tobytes())
     digest.update(repr([(str(dim), int(size)) for dim, size in cube.sizes.items()]).encode())
-    for name in sorted(str(name) for name in cube.coords):
-        values = cube.coords[name].values
+    coords = cube.coords.variables
+    for name in sorted(map(str, coords)):
+        values = coords[name].values
         digest.update(name.encode())
         digest.update(
             "\x1f".join(map(str, np.ravel(values))).encode() if values.dtype.kind in "OUS" else values.tobytes()
@@ -83,6 +84,7 @@ def cube_hash(cube: xr.DataArray) -> str:
 def _folded(values: np.ndarray, lanes: int = 8192) -> np.ndarray:
     """Fold an array into `lanes` words at memory speed (Horner's rule lane by lane, modulo 2**64)."""
     raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    lanes = min(lanes, max(64, raw.size // 256))  # small arrays: few words to digest
     width = 8 * lanes
     whole = raw.size // width
     words = np.zeros(lanes, np.uint64)

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._threads import thread_count
+
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ._ranks import Task
 
 FORCE = ""  # "numpy" or "numba" in tests; the numbers are the same
+THREADED = 200_000_000  # steps (column, sample, draw) that repay starting threads: about 20 ms
 REPAY = 1e9  # nanoseconds of numpy work, summed over calls, that repay loading (and once compiling) numba
 _done = 0.0
 
@@ -69,7 +72,7 @@ def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, fast: 
     out = np.empty((stop - start, lanes.weights.shape[1]), lanes.counter)
     count = np.full(stop - start, len(task.rows)) if task.count is None else task.count[start:stop]
     if fast is not None:
-        fast.walk(statistic, task, lanes, start, stop, count, out)
+        _side_by_side(fast, statistic, task, lanes, start, stop, count, out)
         return out
     rows = list(lanes.weights)
     positive = task.positive.tolist()
@@ -87,6 +90,26 @@ def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, fast: 
         else:
             _auc_single(order, positive, rows, line)
     return out[:, : lanes.draws]
+
+
+def _side_by_side(
+    fast: Any, statistic: str, task: Task, lanes: Lanes, start: int, stop: int, count: np.ndarray, out: np.ndarray
+) -> None:
+    """Walk columns in as many threads as the caller lets matrix products use, when there is work for them."""
+    threads = thread_count() if out.size * len(task.rows) > THREADED else 1
+    edges = np.linspace(start, stop, threads + 1).astype(int).tolist()
+
+    def part(low: int, high: int) -> None:
+        here = slice(low - start, high - start)
+        fast.walk(statistic, task, lanes, low, high, count[here], out[here])
+
+    if threads == 1:
+        part(start, stop)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(part, edges[:-1], edges[1:]))
 
 
 def _auc_runs(order: list[int], positive: list[bool], rows: list[np.ndarray], out: np.ndarray) -> None:

