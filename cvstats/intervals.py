@@ -21,8 +21,9 @@ from ._scales import LineScale, Scale, UnitScale, scale_of
 class percentile:  # noqa: N801 - a configured method reads as a call
     """Percentile interval of the draws' out-of-bag values: the interval of the BBC paper.
 
-    Valid for any metric and design. Too wide for most data, because a draw judges on about .37 N samples; with ties
-    to the first configuration far too narrow near perfect scores. Quantiles are of type 7 (linear).
+    Valid for any metric and design. Too wide for most data, because a draw judges on about .37 N samples, and far too
+    narrow near perfect scores: with learners refitted in every fold it covered .938 on average and .602 at worst for
+    accuracy, .871 and .086 for AUC (ties to the first; .959, .742, .921, .386 at random). Quantiles are of type 7.
 
     References
     ----------
@@ -67,7 +68,17 @@ class calibrated:  # noqa: N801
     models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X.
 
     Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
-    classes (NaN limits below).
+    classes (NaN limits below). In the coverage study, learners refitted in every fold on 23 designs that were not
+    used for tuning (N = 30 to 200, 500 repetitions each), a 95 % interval covered
+
+    - accuracy: .972 on average, at worst .948; lower bound at worst .950; .91 times as wide as the percentile interval;
+    - AUC: .971, at worst .916 (N = 60, a circle; the truth was above); lower bound at worst .920; .98 times as wide;
+    - MSE: .956, at worst .940 (6 designs, 200 repetitions or more);
+    - Brier score and log loss: .941 and .926 on average, but only .54 to .70 when classes were all but separated
+      and .84 to .92 at N = 30 with a loss below .2: rare large losses are not in the data. Do not trust it there.
+
+    With fixed models and one configuration far above the rest it covered .950 at worst (8 designs); a crowd of
+    equals below a very clear winner at N = 20 to 40 brought it down to .88: use ``safe_upper=True`` there.
 
     Parameters
     ----------

@@ -59,6 +59,9 @@ def draw(results: Path, docs: Path) -> None:
         "auc": summary.cell_table(cells, "auc"),
         "estimators": summary.estimator_table(cells),
     }
+    fresh = summary.read(results, "coverage_fresh")
+    if len(fresh):
+        blocks["fresh"] = summary.bars(fresh, 400)
     if len(fixed):
         blocks["simulated"] = summary.simulated_table(fixed)
     if len(package):

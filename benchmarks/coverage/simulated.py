@@ -18,11 +18,11 @@ PER_CHUNK = 4 * CHUNK  # these are quick
 class Fixed:
     """Configurations with true accuracies from Beta(beta), or as `kind` says, and correlated luck."""
 
-    kind: str  # "grid", "copula", "clear", "null", "clusters"
+    kind: str  # "grid", "copula", "clear", "crowd", "null", "clusters"
     n: int
     c: int
     beta: tuple[float, float] = (9, 6)
-    gap: float = 0.0  # "clear": how far the first stands above the mean of the others
+    gap: float = 0.0  # "clear", "crowd": how far the first stands above the mean of the others
     tuning: bool = False
     repetitions: int = 600
     folds: int = 0
@@ -36,8 +36,8 @@ class Fixed:
     @property
     def name(self) -> str:
         """A name for tables."""
-        if self.kind == "clear":
-            return f"clear {self.gap:g} C{self.c}"
+        if self.kind in ("clear", "crowd"):
+            return f"{self.kind} {self.gap:g} C{self.c}"
         if self.kind == "null":
             return f"null C{self.c}"
         return f"{self.kind} C{self.c} Beta({self.beta[0]:g},{self.beta[1]:g})"
@@ -54,7 +54,7 @@ class Fixed:
         truth = rng.beta(*self.beta, self.c)
         if self.kind == "null":
             truth = np.full(self.c, 0.5)
-        elif self.kind == "clear":
+        elif self.kind in ("clear", "crowd"):
             truth[0] = min(self.beta[0] / sum(self.beta) + self.gap, 0.98)
             truth = truth[rng.permutation(self.c)]
         own = rng.normal(size=(self.n, self.c))
@@ -83,6 +83,9 @@ def _simulated() -> list[Fixed]:
     cells += [
         Fixed("clear", n, c, wide, gap, True) for n, c in ((30, 20), (60, 100), (150, 20)) for gap in (0.12, 0.25)
     ]
+    even = (500, 500)  # a crowd of equals
+    cells += [Fixed("crowd", n, c, even, gap, True) for n, c, gap in ((40, 50, 0.3), (40, 200, 0.35), (100, 200, 0.25))]
+    cells += [Fixed("clear", 20, c, wide, gap, True) for c, gap in ((10, 0.3), (50, 0.35))]
     cells += [Fixed(kind, n, 50, (24, 8), 0.0, True) for kind in ("grid", "copula") for n in (30, 120)]
     return cells
 

@@ -14,8 +14,12 @@ ORDER = [replay.FIRST, *replay.METHODS, replay.HOLDOUT]
 
 def write_tables(raw: Path, results: Path) -> None:
     """Write the tidy files from the records."""
-    for name, simulated in (("coverage", False), ("coverage_simulated", True)):
-        rows = replay.study_rows(raw, simulated)
+    tables = {
+        "coverage": replay.study_rows(raw),
+        "coverage_simulated": replay.study_rows(raw, simulated=True),
+        "coverage_fresh": replay.fresh_rows(raw),
+    }
+    for name, rows in tables.items():
         if rows:
             pd.DataFrame(rows).round(5).to_csv(results / f"{name}.csv", index=False)
 
@@ -93,14 +97,17 @@ def estimator_table(cells: pd.DataFrame) -> str:
     return markdown(pd.DataFrame(rows))
 
 
-def bars(cells: pd.DataFrame) -> str:
+def bars(cells: pd.DataFrame, repetitions: int = 500) -> str:
     """Return whether the held-out designs hold what is promised, for accuracy and AUC."""
     rows = []
     held = cells[(cells["set"] == "held_out") & (cells["saved"] == "r1") & (cells["method"] == "calibrated")]
     for metric, width in (("accuracy", 0.92), ("auc", 1.05)):
         part = held[held["metric"] == metric]
         checks = {
-            "fewest repetitions in a cell, at least 500": (part["repetitions"].min(), part["repetitions"].min() >= 500),
+            f"fewest repetitions in a cell, at least {repetitions}": (
+                part["repetitions"].min(),
+                part["repetitions"].min() >= repetitions,
+            ),
             "lowest 99 % upper limit of coverage, at least .93": (
                 part["coverage_upper99"].min(),
                 part["coverage_upper99"].min() >= 0.93,
