@@ -22,7 +22,10 @@ def check(repetitions: int = 3) -> None:
             rng = np.random.default_rng(number)
             X, y, _, _ = design.source(design.n, rng)
             predictions = cross_validate(design, X, y, deal(y, design.folds, rng))
-            cube = cs.as_cube(predictions, y, kind="value" if "mse" in design.metrics else "probability")
+            kind = "value" if y.dtype.kind == "f" else "probability"
+            cube = cs.as_cube(predictions, y, kind=kind)
+            if "concordance" in design.metrics:
+                cube = cube.assign_coords(event=("sample", np.ones(len(y), int)))
             for metric in design.metrics:
                 compared += _compare(metric, predictions, y, cube, rng)
     print(f"{compared} estimates and intervals agree with cvstats")
@@ -30,8 +33,8 @@ def check(repetitions: int = 3) -> None:
 
 def _compare(metric: str, predictions: np.ndarray, y: np.ndarray, cube: xr.DataArray, rng: np.random.Generator) -> int:
     counts = kernel.draw_counts(len(y), 60, rng, y if metric == "auc" else None)
-    machine = kernel.Areas(predictions, y) if metric == "auc" else kernel.Sums(kernel.pointwise(metric, predictions, y))
-    if metric not in ("accuracy", "auc"):  # real losses that differ in the last bits only: either choice is right
+    machine = kernel.machine_of(metric, predictions, y)
+    if metric not in ("accuracy", "auc", "concordance"):  # real losses that differ in the last bits only: either choice is right
         best_two = np.sort(kernel.SIGN[metric] * machine.in_bag(counts), axis=1)[:, -2:]
         if (np.diff(best_two, axis=1) < 1e-9).any():
             return 0

@@ -128,6 +128,22 @@ DESIGNS: list[Design] = [
         {"friedman": ((60, 5), (120, 5)), "heavy-noise": ((40, 5), (100, 10)), "diabetes": ((40, 5), (80, 5))},
         metrics=("mse",),
     ),
+    *_grid(
+        "tuning",
+        learners.TUNING_VALUE,
+        VALUE_SOURCES,
+        {"linear": ((40, 5),), "bent": ((60, 5),)},
+        metrics=("concordance",),
+        repetitions=200,
+    ),
+    *_grid(
+        "held_out",
+        learners.HELD_OUT_VALUE,
+        HELD_OUT_VALUE_SOURCES,
+        {"friedman": ((40, 5),), "heavy-noise": ((60, 5),), "diabetes": ((60, 5),)},
+        metrics=("concordance",),
+        repetitions=200,
+    ),
     *[
         Design(set_, name, sources[name], families, n, 5, repeats=10, repetitions=200)
         for set_, families, sources, name, n in (
