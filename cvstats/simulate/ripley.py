@@ -40,7 +40,7 @@ def ripley_mixture(
     """Simulate a real cube: kernel ridge regression, refitted in every fold, over a grid of tuning values.
 
     Two classes (-1 and 1, equally likely) of two spherical Gaussians each in the plane. The learner minimises
-    |w|^2 / 2 + sum of squared residuals / (2 ridge) with the kernel exp(-eta |x - x'|^2) and a bias term; predictions
+    ``|w|^2 / 2 + sum(residual^2) / (2 ridge)`` with the kernel ``exp(-eta |x - x'|^2)`` and a bias term; predictions
     without a fold come in closed form from the model of all samples (leave-one-out: Allen's PRESS).
 
     Parameters
