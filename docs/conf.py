@@ -1,0 +1,118 @@
+"""Sphinx configuration: ``sphinx-build -W docs docs/_build``.
+
+Vignettes are copied in from ``vignettes/`` and executed while building; CVSTATS_DOCS_EXECUTE=0 leaves that out.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+import cvstats  # noqa: E402
+
+project = "cvstats"
+author = "The cvstats developers"
+copyright = "the cvstats developers, BSD-3-Clause"
+version = release = cvstats.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
+exclude_patterns = ["_build", "conf.py", "figures", "Thumbs.db", ".DS_Store"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+
+# reference
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# vignettes
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "off" if os.environ.get("CVSTATS_DOCS_EXECUTE") == "0" else "cache"
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline"]
+myst_heading_anchors = 3
+
+# pages
+html_theme = "furo"
+html_title = f"cvstats {version}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+pygments_style = "friendly"
+pygments_dark_style = "native"
+
+
+class Captions(SphinxPostTransform):
+    """Give every figure of a vignette its caption, the paragraph below it, as alternative text."""
+
+    default_priority = 5
+
+    def run(self, **kwargs: Any) -> None:
+        """Walk through images and captions in the order of the page."""
+        images: list[nodes.Element] = []
+        for node in self.document.findall(lambda n: isinstance(n, (nodes.image, nodes.paragraph))):
+            if isinstance(node, nodes.image):
+                images.append(node)
+            elif images and node.astext().startswith("Figure "):
+                for image in images:
+                    image["alt"] = node.astext()
+                node["classes"].append("caption")
+                images = []
+
+
+def mathml(latex: str, display: str) -> str:
+    """Return a formula as MathML, which browsers draw without scripts and without a network."""
+    from latex2mathml.converter import convert
+
+    return convert(latex.strip(), display=display)
+
+
+def visit_math(self: Any, node: nodes.Element) -> None:
+    """Write a formula inside a line."""
+    self.body.append(mathml(node.astext(), "inline"))
+    raise nodes.SkipNode
+
+
+def visit_displaymath(self: Any, node: nodes.Element) -> None:
+    """Write a formula of its own."""
+    self.body.append(f'<div class="math">{mathml(node.astext(), "block")}</div>')
+    raise nodes.SkipNode
+
+
+def copy_vignettes(app: Sphinx) -> None:
+    """Put the vignettes where Sphinx looks for pages; unchanged files keep their time, so that nothing is run twice."""
+    target = HERE / "vignettes"
+    target.mkdir(exist_ok=True)
+    wanted = {path.name: path for path in (ROOT / "vignettes").glob("*.py")}
+    for stale in {path.name for path in target.iterdir()} - set(wanted):
+        (target / stale).unlink()
+    for name, path in wanted.items():
+        copy = target / name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register what is above."""
+    app.connect("builder-inited", copy_vignettes, priority=1)
+    app.add_post_transform(Captions)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
