@@ -1,4 +1,4 @@
-"""Sphinx configuration: ``sphinx-build -W docs docs/_build``.
+"""Sphinx configuration: ``sphinx-build -W docs docs/_build/html``.
 
 Vignettes are copied in from ``vignettes/`` and executed while building; CVSTATS_DOCS_EXECUTE=0 leaves that out.
 """
@@ -25,7 +25,7 @@ copyright = "the cvstats developers, BSD-3-Clause"
 version = release = cvstats.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
-exclude_patterns = ["_build", "conf.py", "figures", "Thumbs.db", ".DS_Store"]
+exclude_patterns = ["_build", "jupyter_execute", "conf.py", "figures", "Thumbs.db", ".DS_Store"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 

@@ -65,6 +65,8 @@ def evaluation_protocols(
         those named ``truth...`` or ``test_...``, or the configurations themselves when they are numbers.
     first
         Number of realisations whose choices the median is taken of. A median that is not on the grid is an error.
+    dim
+        The dimension of the realisations.
 
     Returns
     -------
