@@ -34,7 +34,11 @@ def check(repetitions: int = 3) -> None:
 def _compare(metric: str, predictions: np.ndarray, y: np.ndarray, cube: xr.DataArray, rng: np.random.Generator) -> int:
     counts = kernel.draw_counts(len(y), 60, rng, y if metric == "auc" else None)
     machine = kernel.machine_of(metric, predictions, y)
-    if metric not in ("accuracy", "auc", "concordance"):  # real losses that differ in the last bits only: either choice is right
+    if metric not in (
+        "accuracy",
+        "auc",
+        "concordance",
+    ):  # real losses that differ in the last bits only: either choice is right
         best_two = np.sort(kernel.SIGN[metric] * machine.in_bag(counts), axis=1)[:, -2:]
         if (np.diff(best_two, axis=1) < 1e-9).any():
             return 0

@@ -81,12 +81,10 @@ def _panels(cells: pd.DataFrame, path: Path, methods: list[str] | None = None) -
     figure = Figure(figsize=(2.2 + 2.2 * len(names), 0.9 + 0.2 * rows), layout="constrained")
     panels = figure.subplots(1, len(names), sharex=True)
     for number, (method, ax) in enumerate(zip(names, panels, strict=True)):
-        cs.plot_coverage(by_cell(cells, method), ax=ax, title=method)
+        study = by_cell(cells, method)
+        cs.plot_coverage(study, ax=ax, title=method)
         ax.set_xlabel("covered (%)")
-        if number:
-            ax.set_yticklabels([])
-        else:
-            ax.set_yticklabels([text.get_text().removeprefix("cell ") for text in ax.get_yticklabels()])
+        ax.set_yticks(range(rows), [""] * rows if number else list(study["cell"].values))
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 import cvstats as cs
 
-Simulator = Callable[[np.random.Generator], xr.DataArray]
+Simulator = Callable[[np.random.Generator], Any]
 
 
 def fixed(n: int, c: int, beta: tuple[float, float] = (9, 6), **options: object) -> Simulator:
@@ -41,6 +42,25 @@ def grouped(groups: int, size: int, c: int, share: float = 0.7, known: bool = Tr
     return simulator
 
 
+def refitted(key: str) -> Callable[[np.random.Generator], tuple[xr.DataArray, xr.DataArray]]:
+    """Return a simulator of a design with refitted learners; the truth is the accuracy on new cases."""
+    from .designs import DESIGNS
+    from .learners import predict_all
+    from .refit import cross_validate, deal
+
+    design = next(each for each in DESIGNS if each.key == key)
+
+    def simulator(rng: np.random.Generator) -> tuple[xr.DataArray, xr.DataArray]:
+        X, y, Z, t = design.source(design.n, rng)
+        fold = deal(y, design.folds, rng)
+        cube = cs.as_cube(cross_validate(design, X, y, fold), y, folds=fold, kind="probability")
+        right = (predict_all(design.families, X, y, Z) > 0.5) == (t[:, None] == 1)
+        names = {"configuration": cube["configuration"].values}
+        return cube, xr.DataArray(right.mean(axis=0), dims="configuration", coords=names)
+
+    return simulator
+
+
 def _winner(**options: object) -> Callable[..., xr.Dataset]:
     def method(cube: xr.DataArray, rng: np.random.Generator) -> xr.Dataset:
         return cs.winner(cube, "accuracy", times=300, rng=rng, **options)  # type: ignore[arg-type]
@@ -65,6 +85,8 @@ CELLS: dict[str, tuple[Simulator, Callable[..., xr.Dataset], int]] = {
     "paper's percentile, N = 40, Beta(54, 6)": (fixed(40, 100, (54, 6)), _bbc, 400),
     "double bootstrap, N = 40": (fixed(40, 20), _winner(interval=DOUBLE), 200),
     "double bootstrap, N = 40, Beta(54, 6)": (fixed(40, 20, (54, 6)), _winner(interval=DOUBLE), 200),
+    "double bootstrap, circle, N = 60": (refitted("held_out-circle-n60-k5"), _winner(interval=DOUBLE), 150),
+    "double bootstrap, mixture, N = 30": (refitted("held_out-mixture-n30-k10"), _winner(interval=DOUBLE), 150),
     "calibrated, N = 40": (fixed(40, 20), _winner(), 400),
     "calibrated, N = 40, Beta(54, 6)": (fixed(40, 20, (54, 6)), _winner(), 400),
 }
