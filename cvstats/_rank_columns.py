@@ -184,7 +184,8 @@ def over_repeats(table: np.ndarray, begun: np.ndarray | None) -> np.ndarray:
         return np.asarray(add_up(table[:, repeat] for repeat in range(r)) / r)
     some = begun.reshape(begun.shape + (1,) * (table.ndim - 2))
     total = add_up(np.where(some[:, repeat], table[:, repeat], 0.0) for repeat in range(r))
-    return np.asarray(total / np.maximum(some.sum(axis=1), 1))
+    count = some.sum(axis=1)
+    return np.asarray(total / np.where(count > 0, count, np.nan))
 
 
 def combine(metric: Metric, values: np.ndarray, share: np.ndarray) -> np.ndarray:

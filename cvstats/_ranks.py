@@ -86,7 +86,7 @@ class RankEngine:
             w = self._weighted(weights, task)
             lanes = lanes_of(w, self.bound, self.metric.statistic, narrow=fast is not None)
             ready.append((task, lanes, *self._totals(task, w)))
-        exact = len(self.tasks) == 1 and not self.gaps
+        exact = len(self.tasks) == 1 and not self.gaps and self.begun is None
         criterion, score = np.empty((self.m, draws)), np.empty((self.m, draws))
         step = max(1, TILE // max(1, self.r * draws))
         for start in range(0, self.m, step):

@@ -63,10 +63,13 @@ def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     """
     table = _fold_table(cube, metric)
     score, predicted = table["score"], table["predicted"]
-    _warn_undefined(score, np.isnan(score.values) & predicted.values, bound_metric(metric, cube))
+    undefined = np.isnan(score.values) & predicted.values
+    _warn_undefined(score, undefined, bound_metric(metric, cube))
     average = _mean_where(score, predicted, "fold")
     if "repeat" in average.dims:
         average = _mean_where(average, predicted.any("fold"), "repeat")
+    if not undefined.any():
+        _warn_undefined(average, np.isnan(average.values), bound_metric(metric, cube))
     return average.rename(get_name(metric))
 
 
@@ -76,10 +79,11 @@ def get_name(metric: str | Metric) -> str:
 
 
 def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
-    if bool(counted.all()):
+    if values.sizes[dim] and bool(counted.all()):
         return values.mean(dim, skipna=False)
     count = counted.sum(dim)
-    return values.where(counted, 0.0).sum(dim, skipna=False) / count.where(count > 0)
+    with np.errstate(invalid="ignore"):
+        return values.where(counted, 0.0).sum(dim, skipna=False) / count.where(count > 0)
 
 
 @dataclass(frozen=True)

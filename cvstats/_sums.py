@@ -37,7 +37,8 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     tiles = [slice(start, start + step) for start in range(0, len(values), step)]
     if bound < 2.0**53 and all(np.array_equal(values[tile], np.rint(values[tile])) for tile in tiles):
         return values.astype(np.float32 if bound < 2.0**24 else np.float64)
-    power = 52 - np.ceil(np.log2(np.where(top > 0, top, 1.0) * total))
+    with np.errstate(over="ignore"):
+        power = 52 - np.ceil(np.log2(np.where(top > 0, top, 1.0) * total))
     unit = np.ldexp(1.0, -np.clip(power, -1000, 1000).astype(int))[:, None]
     out = values.astype(np.float64, copy=values.dtype == np.float64)
     for tile in tiles:

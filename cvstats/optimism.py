@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ._arrays import batch_dims
-from ._check import InputError, check_count, show
+from ._check import InputError, check_count, show, warn
 from ._engines import engine
 from ._lazy import parts_of, predicted
 from ._results import call_text, result
@@ -85,6 +85,8 @@ def optimism_curve(
     naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
     honest = _corrected(tables[0], tables[1], label_keys(names), seed) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
+    if np.isnan(estimate).any() or np.isnan(naive).any():
+        warn(f"optimism_curve: too few samples for {found.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
     values = {"naive": naive, "estimate": estimate, "optimism": found.sign * (naive - estimate)}
     return result(

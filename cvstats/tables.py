@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ._check import InputError, check_level, plain, show
+from ._check import InputError, check_level, plain, show, warn
 from ._format_table import format_table
 
 __all__ = ["augment", "bind", "confint", "format_table", "tidy"]
@@ -263,7 +263,11 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         raise InputError(f"`result` must be a result (Dataset); got {type(result).__name__}.")
     ends = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
     if "draw_estimate" in result:
-        quantiles = result["draw_estimate"].quantile(ends, dim="draw", skipna=True)
+        kept = result["draw_estimate"]
+        if bool(kept.isnull().all("draw").any()):
+            warn("confint: no draw could be used, so limits are NaN.")
+            kept = kept.where(kept.notnull().any("draw"), 0.0)
+        quantiles = kept.quantile(ends, dim="draw", skipna=True).where(result["draw_estimate"].notnull().any("draw"))
         limits = [quantiles.isel(quantile=at, drop=True) for at in range(4)]
         kind = "percentile"
     elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):

@@ -119,7 +119,9 @@ def best_set(
 
     out = map_batches(one, cube, score(cube, found))
     lost = int(out["p_value"].isnull().sum())
-    if lost:
+    if bool((out["n_draws"] == 0).any()):
+        warn("best_set: no draw could be used (too few samples for the metric), so nothing can be tested: NaN.")
+    elif lost:
         warn(f"best_set: {lost} configurations did not predict every sample and are not in the set: NaN.")
     call = call_text("best_set", metric=found.name, level=level, times=times, rng=rng, strata=strata)
     return result(out, method="best_set", metric=found.name, conf_level=level, interval="none", call=call, cube=cube)
@@ -153,6 +155,9 @@ def distances(
     """
     noise = 16 * np.finfo(float).eps * np.abs(score).max(initial=0.0)
     gap = score.max() - score
+    if not len(table):
+        nothing = np.full(len(score), np.nan)
+        return gap, nothing, nothing, nothing
     centred = (table - table.mean(axis=0)) * np.sqrt(units / max(units - 1, 1))
     error = spreads(centred, np.array([np.argmin(gap)]))[0]
     # the variance if the two were equal, as in a score test: the gap itself counts as noise. With s alone, pairs that

@@ -211,6 +211,7 @@ def welch(a: np.ndarray, b: np.ndarray) -> TFound:
     """Return the difference of means with Welch's standard error and degrees of freedom."""
     ma, mb = moments(a), moments(b)
     with np.errstate(invalid="ignore", divide="ignore"):
+        origin, offset = ma.origin - mb.origin, ma.offset - mb.offset
         va, vb = ma.ss / (ma.n - 1), mb.ss / (mb.n - 1)
         qa, qb = va / ma.n, vb / mb.n
         largest = np.maximum(qa, qb)
@@ -219,8 +220,8 @@ def welch(a: np.ndarray, b: np.ndarray) -> TFound:
     size = np.maximum(np.abs(ma.origin + ma.offset), np.abs(mb.origin + mb.offset))
     few = np.minimum(ma.n, mb.n)
     return TFound(
-        ma.origin - mb.origin,
-        ma.offset - mb.offset,
+        origin,
+        offset,
         np.sqrt(qa + qb),
         df,
         np.sqrt((va + vb) / 2),

@@ -242,7 +242,8 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     da = moments(np.where(gap, np.nan, a)).deviation
     db = moments(np.where(gap, np.nan, b)).deviation
     scale = unit_scale(np.stack([da, db]), (0, -1))[0]
-    plus, minus = (da + db) / scale, (da - db) / scale
+    with np.errstate(invalid="ignore"):
+        plus, minus = (da + db) / scale, (da - db) / scale
     n = (~gap).sum(-1)
     df = np.where(n > 2, n - 2.0, np.nan)
     noise = np.maximum(n, 1) * rounding(np.abs(plus) + np.abs(minus), (-1,)) ** 2

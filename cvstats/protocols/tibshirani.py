@@ -52,7 +52,8 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
-        scores = xr.DataArray(values.mean(axis=1), dims="configuration")
+        mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
+        scores = xr.DataArray(mean, dims="configuration")
         choice = final_choice(part, found, average="fold", scores=scores)
         performance = found.sign * values[choice.eligible]
         bias = float(np.mean(performance.max(axis=0) - found.sign * values[choice.index]))
