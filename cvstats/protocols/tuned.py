@@ -53,7 +53,8 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     if "fold" in cube.coords and "partner" not in cube.dims:
         by_fold = fold_scores(cube, found)
         if by_fold.sizes["fold"] > 1:
-            error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite losses have no standard deviation
+                error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
             error = error.mean("repeat") if "repeat" in error.dims else error
     error.attrs["long_name"] = "standard error of the mean over folds, as if folds were independent"
     return result(

@@ -1,0 +1,105 @@
+"""Numbers that are large, small, far from zero, many, or of another type: against exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+
+g = np.random.default_rng(20)
+
+
+def exact_auc(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
+    """Return the weighted AUC in rational arithmetic."""
+    won = Fraction(0)
+    w = [Fraction(float(value)) for value in weight]
+    pairs = [(i, j) for i in np.flatnonzero(label == 1) for j in np.flatnonzero(label == 0)]
+    for i, j in pairs:
+        won += w[i] * w[j] * (2 * int(score[i] > score[j]) + int(score[i] == score[j]))
+    return float(won / (2 * sum(w[i] * w[j] for i, j in pairs)))
+
+
+@pytest.mark.parametrize("weights", [np.ones(60), g.integers(1, 1_000_001, 60), g.uniform(1e-3, 1e6, 60)])
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e9])
+def test_auc_far_from_zero_with_large_weights(weights: np.ndarray, offset: float) -> None:
+    label, score = np.arange(60) % 2, offset + g.integers(0, 8, 60) / 8
+    cube = cs.as_cube(score[:, None], label, kind="score", weights=weights)
+    assert cs.auc(cube).item() == pytest.approx(exact_auc(label, score, weights), rel=1e-14)
+
+
+@pytest.mark.parametrize("weights", [np.ones(50), g.integers(1, 1_000_001, 50), g.uniform(1e-3, 1e6, 50)])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_losses_far_from_zero_with_large_weights(weights: np.ndarray, offset: float) -> None:
+    label, value = offset + g.integers(0, 99, 50) / 8, offset + g.integers(0, 99, 50) / 8
+    cube = cs.as_cube(value[:, None], label, kind="value", weights=weights)
+    y, p, w = ([Fraction(float(v)) for v in part] for part in (label, value, weights))
+    total = sum(w)
+    sse = sum(a * (b - c) ** 2 for a, b, c in zip(w, p, y, strict=True))
+    centre = sum(a * b for a, b in zip(w, y, strict=True)) / total
+    sst = sum(a * (b - centre) ** 2 for a, b in zip(w, y, strict=True))
+    assert cs.mse(cube).item() == pytest.approx(float(sse / total), rel=1e-13)
+    assert cs.r2(cube).item() == pytest.approx(float(1 - sse / sst), rel=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_variances_far_from_zero(offset: float) -> None:
+    values = offset + g.integers(0, 64, 20) / 64
+    exact = [Fraction(float(v)) for v in values]
+    mean = sum(exact) / 20
+    variance = sum((v - mean) ** 2 for v in exact) / 19
+    out = cs.t_test(xr.DataArray(values, dims="trial"), "trial", mu=offset)
+    assert out.std_error.item() == pytest.approx(float(variance / 20) ** 0.5, rel=1e-12)
+    assert out.statistic.item() == pytest.approx(
+        float(mean - Fraction(offset)) / float(variance / 20) ** 0.5, rel=1e-12
+    )
+
+
+def test_denormals() -> None:
+    tiny = np.array([5e-324, 1e-323, 1.5e-323, 2e-323])
+    cube = cs.as_cube(tiny[:, None], [0, 1, 0, 1], kind="score")
+    assert cs.auc(cube).item() == 0.75
+    assert cs.mae(cs.as_cube(tiny[:, None], np.zeros(4), kind="value")).item() < 1e-300
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auc", "brier"])
+def test_single_precision_gives_the_numbers_of_its_values(metric: str) -> None:
+    p = g.random((40, 3)).astype(np.float32)
+    label = np.arange(40) % 2
+    single, double = (cs.as_cube(p.astype(kind), label, kind="probability") for kind in (np.float32, np.float64))
+    np.testing.assert_allclose(cs.score(single, metric), cs.score(double, metric), rtol=1e-6)
+    if metric != "brier":
+        np.testing.assert_array_equal(cs.score(single, metric), cs.score(double, metric))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, bool])
+def test_integers_are_numbers(dtype: type) -> None:
+    p, label = g.integers(0, 2, (30, 2)), np.arange(30) % 2
+    plain = cs.as_cube(p.astype(float), label, kind="label")
+    other = cs.as_cube(p.astype(dtype), label.astype(dtype), kind="label")
+    np.testing.assert_array_equal(cs.accuracy(plain), cs.accuracy(other))
+    np.testing.assert_array_equal(cs.mcc(plain), cs.mcc(other))
+
+
+def test_a_million_samples() -> None:
+    n = 1_000_000
+    i = np.arange(n)
+    label, score = (i % 3 == 0).astype(int), (i * 7919) % 1009
+    cube = cs.as_cube(score[:, None].astype(float), label, kind="score", threshold=500.0)
+    above = np.bincount(score[label == 1], minlength=1009)
+    below = np.bincount(score[label == 0], minlength=1009)
+    lower = np.concatenate([[0], np.cumsum(below)[:-1]])
+    twice = sum(int(a) * (2 * int(c) + int(b)) for a, b, c in zip(above, below, lower, strict=True))  # whole numbers
+    assert cs.auc(cube).item() == float(Fraction(twice, 2 * int(above.sum()) * int(below.sum())))
+    assert cs.accuracy(cube).item() == int(((score > 500) == label).sum()) / n
+
+
+def test_one_diverged_configuration_does_not_blunt_the_others() -> None:
+    label = g.normal(size=30)
+    p = np.stack([label + 1e-6 * g.normal(size=30), label + 1e-6 * g.normal(size=30), np.full(30, 1e200)], axis=1)
+    alone = cs.bbc(cs.as_cube(p[:, :2], label, kind="value"), "mse", times=200, rng=1)
+    beside = cs.bbc(cs.as_cube(p, label, kind="value"), "mse", times=200, rng=1)
+    assert alone.estimate.item() == beside.estimate.item()
