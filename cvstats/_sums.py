@@ -196,7 +196,8 @@ class SumEngine:
             return np.asarray(score[..., 0])
         if begun is None:
             return np.asarray(add_repeats(score) / self.r)
-        return np.asarray(add_repeats(np.where(begun, score, 0.0)) / np.maximum(begun.sum(axis=-1), 1))
+        count = begun.sum(axis=-1)
+        return np.asarray(add_repeats(np.where(begun, score, 0.0)) / np.where(count > 0, count, np.nan))
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""

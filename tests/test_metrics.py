@@ -329,14 +329,16 @@ class TestRepeats:
         cube = cs.as_cube(p, [1, 1, 0], kind="label")
         np.testing.assert_allclose(cs.accuracy(cube), [(1 + 0.5 + 0) / 3])
 
-    def test_nothing_predicted(self):
-        cube = binary().copy()
+    @pytest.mark.parametrize("metric", BINARY)
+    @pytest.mark.parametrize("shape", [(5,), (5, 2)])
+    def test_nothing_predicted(self, metric, shape):
+        cube = binary(shape=shape).copy()
         cube[:, 2] = np.nan
-        for metric in ("accuracy", "auc", "mcc"):
-            with pytest.warns(cs.CvstatsWarning, match="configuration 2"):
-                found = cs.score(cube, metric)
-            assert np.isnan(found[2])
-            assert not np.isnan(found[[0, 1, 3, 4]]).any()
+        with pytest.warns(cs.CvstatsWarning, match="configuration 2") as record:
+            found = cs.score(cube, metric)
+        assert len(record) == 1
+        assert np.isnan(found[2])
+        assert not np.isnan(found[[0, 1, 3, 4]]).any()
 
 
 class TestByFold:
