@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from . import _concordance, _rank_columns
@@ -164,23 +163,28 @@ def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
 
 
 def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the fold names and (repeat, fold, n) membership in 0/1."""
+    """Return the fold names and (repeat, fold, n) membership in 0/1.
+
+    The id -1 (or an empty string) marks a sample that is in no fold of a repeat. Folds that are numbered throughout
+    the repeats are renumbered from 0 within each.
+    """
     repeats = cube.sizes.get("repeat", 1)
     table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
-    codes, names = pd.factorize(table.ravel(), sort=True)
-    codes = codes.reshape(table.shape)
-    if table.shape[1] == 1:
-        codes = np.repeat(codes, repeats, axis=1)
-    member = (codes.T[:, None, :] == np.arange(len(names))[None, :, None]).astype(float)
-    empty = ~member.any(axis=2)
-    if empty.any():
-        repeat, fold = np.argwhere(empty)[0]
-        name = cube["repeat"].values[repeat] if "repeat" in cube.coords else repeat
+    held = table != ("" if table.dtype.kind in "UO" else -1)
+    each = [np.unique(column[used]) for column, used in zip(table.T, held.T, strict=True)]
+    counts = [len(names) for names in each]
+    odd = next((r for r, count in enumerate(counts) if count != counts[0] or not count), None)
+    if odd is not None:
+        names = cube["repeat"].values if "repeat" in cube.coords else np.arange(len(each))
         raise InputError(
-            f"`cube`: repeat {show([name])} has no samples in fold {show([names[fold]])}; "
-            "every repeat needs the same folds."
+            f"coordinate 'fold': every repeat needs the same number of folds; repeat {show(names[:1])} has {counts[0]}, "
+            f"repeat {show(names[[odd]])} has {counts[odd]}."
         )
-    return np.asarray(names), member
+    same = all(np.array_equal(names, each[0]) for names in each)
+    member = np.stack([column == names[:, None] for column, names in zip(table.T, each, strict=True)]).astype(float)
+    if len(member) != repeats:
+        member = np.repeat(member, repeats, axis=0)
+    return each[0] if same else np.arange(len(each[0])), member
 
 
 def _blocks(data: Problem) -> list[Problem]:

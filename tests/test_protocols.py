@@ -68,6 +68,23 @@ class TestTuned:
         assert (float(pooled.estimate), int(pooled.selected)) == (0.5, 1)
         assert (float(by_fold.estimate), int(by_fold.selected)) == (0.5, 0)
 
+    def test_folds_numbered_throughout_repeats_are_folds_of_each(self):
+        cube = cs.simulate_cube(40, 5, repeats=2, folds=4, rng=1)
+        shifted = cube.assign_coords(fold=cube["fold"] + np.array([0, 4]))
+        assert cs.tt(shifted, "accuracy").estimate == cs.tt(cube, "accuracy").estimate
+
+    def test_a_sample_in_no_fold_is_left_out(self):
+        cube = labels_cube([[1, 0], [0, 1], [1, 1], [np.nan, np.nan]], folds=[0, 0, 1, -1])
+        assert cs.cvt(cube, "accuracy", average="fold").estimate == 0.75
+
+    def test_repeats_with_other_numbers_of_folds_are_an_error(self):
+        cube = cs.simulate_cube(40, 5, repeats=2, folds=4, rng=1)
+        uneven = cube.assign_coords(
+            fold=cube["fold"].where(cube["fold"] != 3, 2).where(cube["repeat"] == 1, cube["fold"])
+        )
+        with pytest.raises(ValueError, match="every repeat needs the same number of folds; repeat 0 has 4, repeat 1 has 3"):
+            cs.tt(uneven, "accuracy")
+
     def test_cv_standard_error_by_hand(self):
         cube = labels_cube([[1], [0], [1], [1], [0], [0]], folds=[0, 0, 1, 1, 2, 2])
         out = cs.cv(cube, "accuracy")

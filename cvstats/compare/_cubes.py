@@ -12,7 +12,7 @@ from cvstats._check import InputError, check_count, nearest, plain, show
 from cvstats.cube import check_cube
 
 if TYPE_CHECKING:
-    from cvstats.judge import Draws
+    from cvstats._choose import Draws
     from cvstats.metrics import Metric
 
 

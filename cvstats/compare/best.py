@@ -15,7 +15,7 @@ from ._cubes import check_draws, draw_scores
 BLOCK = 64  # draws compared at a time
 
 if TYPE_CHECKING:
-    from cvstats.judge import Draws
+    from cvstats._choose import Draws
     from cvstats.metrics import Metric
 
 

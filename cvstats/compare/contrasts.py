@@ -13,7 +13,7 @@ from cvstats._results import call_text, result
 from ._cubes import check_draws, draw_scores, family, present_rows
 
 if TYPE_CHECKING:
-    from cvstats.judge import Draws
+    from cvstats._choose import Draws
     from cvstats.metrics import Metric
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
