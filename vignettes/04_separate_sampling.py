@@ -104,8 +104,8 @@ plt.show()
 # cross-validation. Unequal covariances with the paper's distance make an easier problem,
 # with smaller errors and so smaller biases of the same shape.*
 #
-# The dashed lines are near zero only near r = c. More samples leave them where they are. This is not noise, it is the
-# wrong question.
+# The dashed lines are near zero near r = c, and at r = .5, where these two classes have the same error so that weights
+# do not matter. More samples leave them where they are. This is not noise, it is the wrong question.
 #
 # ## Why the optimism hides the damage
 #
