@@ -21,7 +21,7 @@ from ._sums import SumEngine, fold_values
 from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
 
-BLOCK = 2_000_000  # predictions at a time, so that extra memory stays far below the cube's own
+BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
 REASONS = {
     "classes": "needs every class to be present",
