@@ -4,6 +4,7 @@ Vignettes are copied in from ``vignettes/`` and executed while building; CVSTATS
 """
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -60,13 +61,19 @@ pygments_style = "friendly"
 pygments_dark_style = "native"
 
 
+REPRESENTATION = re.compile(r"^(<Axes|<matplotlib|\[<matplotlib|array\(\[+<Axes|Text\(|<Figure size)")
+
+
 class Captions(SphinxPostTransform):
-    """Give every figure of a vignette its caption, the paragraph below it, as alternative text."""
+    """Give figures of vignettes their caption, the paragraph below, as alternative text; drop matplotlib's names."""
 
     default_priority = 5
 
     def run(self, **kwargs: Any) -> None:
         """Walk through images and captions in the order of the page."""
+        for block in list(self.document.findall(nodes.literal_block)):
+            if REPRESENTATION.match(block.astext()) and "output" in block.get("classes", []):
+                block.parent.remove(block)
         images: list[nodes.Element] = []
         for node in self.document.findall(lambda n: isinstance(n, (nodes.image, nodes.paragraph))):
             if isinstance(node, nodes.image):
