@@ -156,8 +156,8 @@ class double_bootstrap:  # noqa: N801
 
     Inner out-of-bag samples are those absent by *original sample*, so duplicates of the outer draw do not leak.
     Valid for any metric with predictions in memory; costs about twenty times a plain BBC. It covered .97 with fixed
-    models (N = 40, two designs), but .85 and .92 with learners refitted in every fold (two designs, 150 repetitions):
-    it knows nothing of the noise that refitting adds.
+    models (N = 40, two designs), but .85 and .92 with learners refitted in every fold (two designs, 150 repetitions),
+    presumably because it does not see the noise that refitting adds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The designs of the study. Constants are tuned on "tuning"; "held_out" shares no generator, learner or data."""
+"""The designs of the study. Constants are tuned on "tuning"; "held_out" has other learners, data and parameters."""
 
 from __future__ import annotations
 
