@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 
 import cvstats as cs
 
-LARGE = False  # True: the paper's 4000 repetitions, many hours
+LARGE = False  # True: the paper's 4000 repetitions
 TRIALS = 4000 if LARGE else 100  # data sets for each sampling ratio
 LARGE_TRIALS = 4000 if LARGE else 20  # the same for n = 1000
 OTHER_TRIALS = 1000 if LARGE else 12  # the same for the other classifiers

@@ -245,7 +245,8 @@ for reduction in ("PCA", "CCA"):
 #
 # - `[Pi2]` breaks the *out-of-sample* principle: test samples shaped the reduction. When the reduction looks at the
 #   classes (CCA), the damage is dramatic; the test samples told it their class. PCA does not ask for classes; its
-#   damage is smaller and can go either way.
+#   damage is smaller here and can go either way. How the two compare depends on the data: with fewer variables and
+#   strong common factors we have seen PCA leak more than CCA.
 # - `[CV1]` breaks both. The reported error is the smallest of many, and the rules that were tested did not choose *k*
 #   as the final rule does.
 # - `[CV2]` chooses by training error, that is, it tests on what it trained on. With the reduction inside, its estimate

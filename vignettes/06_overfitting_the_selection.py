@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 
 import cvstats as cs
 
-LARGE = False  # True: close to the paper's numbers of repetitions, about an hour
+LARGE = False  # True: close to the numbers of repetitions of the paper
 SEARCHES = 1000 if LARGE else 70  # data sets for the first figure
 GROUPS = 100 if LARGE else 80  # replications of the protocols
 PER_GROUP = 100 if LARGE else 6  # data sets in each of them
