@@ -182,10 +182,11 @@ class Choose:
                     criterion, score = machine.criterion(weights)
                 else:  # all samples go along as one more draw
                     ones = np.ones((1, weights.shape[1]), weights.dtype)
-                    criterion, score = machine.criterion(np.concatenate([ones, weights]))
+                    weights = np.concatenate([ones, weights])
+                    criterion, score = machine.criterion(weights)
                     out.score[:] = score[0]
                     centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0)
-                    criterion, score = criterion[1:], score[1:]
+                    criterion, score, weights = criterion[1:], score[1:], weights[1:]
             out.redrawn[here], out.usable[here] = again, check.chosen(weights)
             add_deviations(out.deviation, score, centre, out.usable[here])
             gaps = np.isnan(criterion)

@@ -38,22 +38,24 @@ def contrasts(metric: Metric, n_classes: int) -> list[Contrast]:
     return [Contrast(a, a, None) for a in range(n_classes)]
 
 
-def sort_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return the ascending order (column, n) of `p` (n, columns), where tie groups end, and which columns have ties.
+def sort_columns(p: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Return the ascending order (column, n) of `p` (n, columns), where tie groups end, and how many places do not.
 
-    The order of a float and its position fit one 64-bit word but for the last bits of the float, and sorting words is
-    twice as fast as sorting positions; columns in which those bits matter are sorted again. NaN goes to the end.
+    With `rows`, of those samples, ties in that order; without, of all. The order of a float and its position fit one
+    64-bit word but for the last bits of the float, and sorting words is twice as fast as sorting positions; columns
+    in which those bits matter are sorted again. NaN goes to the end.
     """
-    n, columns = p.shape
+    n, columns = p.shape if rows is None else (len(rows), p.shape[1])
     bits = max(1, (n - 1).bit_length())
     order = np.empty((columns, n), np.int32)
     last: np.ndarray | None = None
-    tied = np.zeros(columns, bool)
+    tied = np.zeros(columns, np.int64)
     place = np.arange(n)
     step = max(1, TILE // max(1, n))
     for start in range(0, columns, step):
         here = slice(start, min(start + step, columns))
-        values = np.ascontiguousarray(p[:, here].T, dtype=np.float64) + 0.0  # -0.0 ties with 0.0
+        part = p[:, here] if rows is None else p[rows, here]
+        values = np.ascontiguousarray(part.T, dtype=np.float64) + 0.0  # -0.0 ties with 0.0
         gaps = np.isnan(values)
         if gaps.any():
             values[gaps] = np.nan  # whatever their sign bit
@@ -75,7 +77,7 @@ def sort_columns(p: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarr
             last = np.ones((columns, n), bool) if last is None else last
             differ = ordered[:, 1:] != ordered[:, :-1]
             last[start + close, :-1] = differ
-            tied[start + close] = ~differ.all(axis=1)
+            tied[start + close] = n - 1 - differ.sum(axis=1)
     return order, last, tied
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Task:
     """A contrast ready to walk: its samples, which are positive, and each column's order, ties and length."""
 
-    rows: np.ndarray
+    rows: np.ndarray  # positives first, so that ties are walked in that order
     positive: np.ndarray
     order: np.ndarray  # (column, n) ascending
     last: np.ndarray | None  # (column, n) whether a place ends a tie group; None: no ties at all
-    tied: np.ndarray  # (column,) whether there are ties
+    tied: np.ndarray  # (column,) how many places do not end a tie group
     count: np.ndarray | None  # (column,) number of predictions; None: all
 
 
@@ -53,14 +53,12 @@ class RankEngine:
         self.gaps = missing if gaps is None else gaps
         self.tasks = []
         for contrast in contrasts(metric, problem.n_classes):
-            keep = np.ones(self.n, bool)
-            if contrast.negative is not None:
-                keep = (problem.y == contrast.positive) | (problem.y == contrast.negative)
-            rows = np.flatnonzero(keep)
-            block = planes[contrast.plane][rows] if len(rows) < self.n else planes[contrast.plane]
-            block = block.reshape(len(rows), self.m * self.r)
-            count = (~np.isnan(block)).sum(axis=0) if missing else None
-            self.tasks.append(Task(rows, problem.y[rows] == contrast.positive, *sort_columns(block), count))
+            mine = problem.y == contrast.positive
+            other = ~mine if contrast.negative is None else problem.y == contrast.negative
+            rows = np.concatenate([np.flatnonzero(mine), np.flatnonzero(other)])
+            block = planes[contrast.plane].reshape(self.n, self.m * self.r)
+            count = (~np.isnan(block[rows])).sum(axis=0) if missing else None
+            self.tasks.append(Task(rows, mine[rows], *sort_columns(block, rows), count))
         self.begun: np.ndarray | None = None  # (m, r) whether a configuration predicted anything in a repeat
         self.whole = np.ones(self.m, bool)  # (m,) whether it predicted everything
         if missing:
@@ -72,10 +70,8 @@ class RankEngine:
 
     def _weighted(self, weights: np.ndarray, task: Task) -> np.ndarray:
         """Return (draw, n) weights of the task's samples, case weights included."""
-        w = weights if len(task.rows) == self.n else weights[:, task.rows]
-        if self.weight is None:
-            return w
-        return np.asarray(w * (self.weight if len(task.rows) == self.n else self.weight[task.rows]))
+        w = weights[:, task.rows]
+        return w if self.weight is None else np.asarray(w * self.weight[task.rows])
 
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (exact counts where possible) and the scores, both (draw, m)."""
@@ -102,14 +98,14 @@ class RankEngine:
 
     def _totals(self, task: Task, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positive and negative weight: (draw,), or (column, draw) where predictions are missing."""
-        w = w.astype(float)
+        cut = int(task.positive.sum())
         if task.count is None:
-            return w[:, task.positive].sum(axis=1), w[:, ~task.positive].sum(axis=1)
+            return w[:, :cut].sum(axis=1).astype(float), w[:, cut:].sum(axis=1).astype(float)
         size = len(task.rows)
         present = np.zeros((task.order.shape[0], size), bool)
         np.put_along_axis(present, task.order.astype(np.intp), np.arange(size) < task.count[:, None], axis=1)
-        share = present.astype(float)
-        return share[:, task.positive] @ w[:, task.positive].T, share[:, ~task.positive] @ w[:, ~task.positive].T
+        share, w = present.astype(float), w.astype(float)
+        return share[:, :cut] @ w[:, :cut].T, share[:, cut:] @ w[:, cut:].T
 
     def _exact(
         self, task: Task, lanes: Lanes, positive: np.ndarray, negative: np.ndarray, start: int, stop: int, fast: Any

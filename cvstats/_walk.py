@@ -83,12 +83,12 @@ def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, fast: 
         line = out[column - start]
         if statistic != "auc":
             _precision(order, last, positive, rows, line)
-        elif last is not None:
+        elif last is not None and task.tied[column] > size // 8 and lanes.counter.kind == "i":
             _auc_tied(order, last, positive, rows, line)
-        elif lanes.counter.kind == "i":
-            _auc_runs(order, positive, rows, line)
         else:
-            _auc_single(order, positive, rows, line)
+            (_auc_runs if lanes.counter.kind == "i" else _auc_single)(order, positive, rows, line)
+            if last is not None:
+                _add_ties(order, last, positive, rows, line)
     return out[:, : lanes.draws]
 
 
@@ -113,7 +113,10 @@ def _side_by_side(
 
 
 def _auc_runs(order: list[int], positive: list[bool], rows: list[np.ndarray], out: np.ndarray) -> None:
-    """Whole numbers, no ties: a run of positives collects together, which saves a product for each but the first."""
+    """Whole numbers: a run of positives collects together, which saves a product for each but the first.
+
+    In a tie group the positives come first and see only what is below the group.
+    """
     out[:] = 0
     below, gain, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
     add, multiply = np.add, np.multiply
@@ -134,7 +137,7 @@ def _auc_runs(order: list[int], positive: list[bool], rows: list[np.ndarray], ou
 
 
 def _auc_single(order: list[int], positive: list[bool], rows: list[np.ndarray], out: np.ndarray) -> None:
-    """Real weights, no ties: one by one, an order of additions that numba repeats."""
+    """Real weights: one by one, an order of additions that numba repeats."""
     out[:] = 0
     below, product = np.zeros_like(out), np.empty_like(out)
     add, multiply = np.add, np.multiply
@@ -147,10 +150,28 @@ def _auc_single(order: list[int], positive: list[bool], rows: list[np.ndarray], 
     add(out, out, out)
 
 
+def _add_ties(
+    order: list[int], last: list[bool], positive: list[bool], rows: list[np.ndarray], out: np.ndarray
+) -> None:
+    """Add what positives and negatives of one tie group share: half of each pair, twice."""
+    gain, loss, product = np.empty_like(out), np.empty_like(out), np.empty_like(out)
+    start = 0
+    for place, ends in enumerate(last):
+        if not ends:
+            continue
+        if place > start:
+            above = [row for row in order[start : place + 1] if positive[row]]
+            beside = order[start + len(above) : place + 1]
+            if above and beside:
+                np.multiply(_total(above, rows, gain), _total(beside, rows, loss), product)
+                np.add(out, product, out)
+        start = place + 1
+
+
 def _auc_tied(
     order: list[int], last: list[bool], positive: list[bool], rows: list[np.ndarray], out: np.ndarray
 ) -> None:
-    """Tie group by tie group: its positives see twice the weight below and once the weight of its own negatives."""
+    """Whole numbers, many ties: positives of a group see twice the weight below and once that of its negatives."""
     out[:] = 0
     below, twice, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
     gain, loss = np.empty_like(out), np.empty_like(out)

@@ -38,12 +38,16 @@ def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, count:
     if statistic != "auc":
         precision_lanes(order, last, tied, count, positive, weights, out)
         return
-    plain = np.flatnonzero(~tied)
-    if plain.size:
-        kernel = auc_lanes_in_pairs if lanes.counter.kind == "i" else auc_lanes
-        kernel(plain, order, count, positive, weights, out)
-    if plain.size < len(tied):
-        auc_lanes_with_ties(np.flatnonzero(tied), order, last, count, positive, weights, out)
+    whole = lanes.counter.kind == "i"
+    many = (tied > order.shape[1] // 2) if whole else np.zeros(len(tied), bool)
+    few = np.flatnonzero(~many)
+    if few.size:
+        (auc_lanes_in_pairs if whole else auc_lanes)(few, order, count, positive, weights, out)
+    some = np.flatnonzero((tied > 0) & ~many)
+    if some.size:
+        add_ties(some, order, last, count, positive, weights, out)
+    if many.any():
+        auc_lanes_with_ties(np.flatnonzero(many), order, last, count, positive, weights, out)
 
 
 @_compiled
@@ -55,7 +59,7 @@ def auc_lanes(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Columns without ties, one sample at a time."""
+    """Columns as if without ties, one sample at a time."""
     lanes = weights.shape[1]
     below = np.empty(lanes, out.dtype)
     for c in columns:
@@ -85,7 +89,7 @@ def auc_lanes_in_pairs(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Columns without ties, two samples at a time: half the loads and stores. Whole numbers only."""
+    """Columns as if without ties, two samples at a time: half the loads and stores. Whole numbers only."""
     lanes = weights.shape[1]
     below = np.empty(lanes, np.int32)
     for c in columns:
@@ -125,6 +129,43 @@ def auc_lanes_in_pairs(
 
 
 @_compiled
+def add_ties(
+    columns: np.ndarray,
+    order: np.ndarray,
+    last: np.ndarray,
+    count: np.ndarray,
+    positive: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add what positives and negatives of one tie group share; the positives of a group come first."""
+    lanes = weights.shape[1]
+    gain, loss = np.empty(lanes, out.dtype), np.empty(lanes, out.dtype)
+    for c in columns:
+        line = out[c]
+        start = 0
+        for place in range(count[c]):
+            if not last[c, place]:
+                continue
+            if place > start and positive[order[c, start]] and not positive[order[c, place]]:
+                above, beside = 0, 0
+                for k in range(start, place + 1):
+                    row = order[c, k]
+                    w = weights[row]
+                    if positive[row]:
+                        for b in range(lanes):
+                            gain[b] = w[b] if above == 0 else gain[b] + w[b]
+                        above += 1
+                    else:
+                        for b in range(lanes):
+                            loss[b] = w[b] if beside == 0 else loss[b] + w[b]
+                        beside += 1
+                for b in range(lanes):
+                    line[b] += gain[b] * loss[b]
+            start = place + 1
+
+
+@_compiled
 def auc_lanes_with_ties(
     columns: np.ndarray,
     order: np.ndarray,
@@ -134,7 +175,7 @@ def auc_lanes_with_ties(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Columns with ties, group by group."""
+    """Columns with many ties, group by group."""
     lanes = weights.shape[1]
     below, gain, loss = np.empty(lanes, out.dtype), np.empty(lanes, out.dtype), np.empty(lanes, out.dtype)
     for c in columns:

@@ -223,3 +223,45 @@ def test_odd_sizes(n):
         whole = runs(cube, metric, draws)
         xr.testing.assert_identical(runs(cube, metric, draws, batch=32), whole)
         xr.testing.assert_identical(runs(cube.chunk(configuration=1), metric, draws), whole)
+
+
+@pytest.mark.parametrize("metric", ["auc", "average_precision"])
+@pytest.mark.parametrize("digits", [16, 3, 2, 1])  # from no ties to nothing but ties
+@pytest.mark.parametrize("weights", ["none", "whole", "real"])
+def test_any_share_of_ties(metric, digits, weights, monkeypatch):
+    g = np.random.default_rng(digits)
+    n = 211
+    y = g.integers(0, 2, n)
+    p = np.round(g.random((n, 5)) * 0.8 + 0.2 * y[:, None], digits)
+    cube = cs.as_cube(p, y, kind="probability", weights=case_weights(weights, n))
+    draws = draw_source(cube, get_metric(metric), 33, 5)
+    found = {}
+    for engine in ("numpy", "numba"):
+        if engine == "numba":
+            pytest.importorskip("numba")
+        monkeypatch.setattr(_walk, "FORCE", engine)
+        found[engine] = runs(cube, metric, draws)
+    xr.testing.assert_identical(found["numba"], found["numpy"])
+    case = cube["weight"].values if weights != "none" else np.ones(n)
+    for b, counts in enumerate(draws.block(0, 33)[0][:3]):
+        w = counts * case
+        score = [in_repeat(metric, cube, y, p[:, j], w) for j in range(5)]
+        assert score[int(found["numpy"]["selected"][b])] == pytest.approx(max(score), rel=1e-12)
+        out = in_repeat(metric, cube, y, p[:, int(found["numpy"]["selected"][b])], case * (counts == 0))
+        assert found["numpy"]["value"].values[b] == pytest.approx(out, rel=1e-12)
+    everything = [in_repeat(metric, cube, y, p[:, j], case) for j in range(5)]
+    np.testing.assert_allclose(found["numpy"]["score"], everything, rtol=1e-12)
+    np.testing.assert_allclose(found["numpy"]["score"], cs.score(cube, metric), rtol=1e-14 if weights == "real" else 0)
+
+
+@pytest.mark.parametrize(("kind", "metric"), CASES)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_score_on_all_samples_is_that_of_score(kind, metric, gaps):
+    cube = make_cube(kind, gaps=gaps, repeats=3)
+    out = runs(cube, metric, cs.bootstrap(cube, 33, rng=1))
+    with np.errstate(all="ignore"):
+        plain = cs.score(cube, metric).values
+    if gaps:
+        np.testing.assert_allclose(out["score"], np.where(np.arange(7) == 1, np.nan, plain), rtol=1e-14, atol=1e-14)
+    else:
+        np.testing.assert_array_equal(out["score"], plain)

@@ -1,0 +1,125 @@
+"""Measure the speed of cvstats against named contenders and write the table that the documentation shows.
+
+    python benchmarks/speed.py            everything but the cube on disk; some minutes
+    python benchmarks/speed.py --huge     also the 20000 x 20000 cube on disk (1.6 GB, see speed_huge.py)
+    python benchmarks/speed.py --short    small sizes; exit code 1 when a bar is missed by an order of magnitude
+
+All contenders run in one process, in turns, on one thread; times are CPU seconds, medians over turns. Compare the
+ratios: absolute times do not travel between machines.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import platform  # noqa: E402
+import sys  # noqa: E402
+from importlib.metadata import PackageNotFoundError, version  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import speed_growth  # noqa: E402
+import speed_jobs  # noqa: E402
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="small sizes, for continuous integration")
+    parser.add_argument("--huge", action="store_true", help="also the 20000 x 20000 cube on disk")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of every contender")
+    parser.add_argument("--out", type=Path, default=DOCS, help="folder for the table and the numbers")
+    options = parser.parse_args()
+    rows, growth = short() if options.short else full(options.rounds)
+    if options.huge:
+        import speed_huge
+
+        rows += speed_huge.rows()
+    for row in rows:
+        verdict = "ok" if row.met else "MISSED"
+        print(f"{row.job:45s} {row.against:24s} {row.ratio:10.3g}  bar {row.bar:6g}  {verdict}  {row.note}")
+    if options.short:
+        bad = [row for row in rows if row.broken()]
+        for row in bad:
+            print(f"an order of magnitude off: {row.job} against {row.against}: {row.ratio:.3g}, bar {row.bar:g}")
+        return 1 if bad else 0
+    write(options.out, rows, growth)
+    return 0
+
+
+def full(rounds: int) -> tuple[list[speed_jobs.Row], dict[str, object]]:
+    rows = speed_jobs.means("paper", rounds) + speed_jobs.means("big", max(2, rounds // 2))
+    rows += speed_jobs.auc("paper", max(2, rounds // 2)) + speed_jobs.auc("big", 1)
+    growth = {"accuracy": speed_growth.growth("accuracy", "numpy", rounds)}
+    growth["auc"] = speed_growth.growth("auc", "numba" if speed_jobs._has("numba") else "numpy", 2)
+    for metric, table in growth.items():
+        rows += speed_growth.growth_rows(table, metric)
+    rows += speed_growth.memory_rows(speed_jobs.SIZES["paper"])
+    rows += speed_jobs.single(rounds) + speed_jobs.dropping(rounds) + speed_jobs.obrien(rounds)
+    rows += speed_jobs.imports(rounds)
+    return rows, growth
+
+
+def short() -> tuple[list[speed_jobs.Row], dict[str, object]]:
+    speed_jobs.SIZES["paper"] = (300, 200, 3)
+    rows = speed_jobs.means("paper", 3) + speed_jobs.auc("paper", 2)
+    rows += speed_jobs.single(3, 300) + speed_jobs.dropping(1) + speed_jobs.obrien(1, 400) + speed_jobs.imports(1)
+    return rows, {}
+
+
+def versions() -> dict[str, str]:
+    names = ("cvstats", "numpy", "xarray", "scipy", "scikit-learn", "numba", "dask")
+    found = {"python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "-"
+    if found["cvstats"] == "-":
+        import cvstats
+
+        found["cvstats"] = cvstats.__version__
+    return found
+
+
+def write(folder: Path, rows: list[speed_jobs.Row], growth: dict[str, object]) -> None:
+    """Write the numbers as JSON and the table as Markdown; rows measured earlier and not now are kept."""
+    path = folder / "speed_results.json"
+    earlier = json.loads(path.read_text())["rows"] if path.exists() else []
+    now = [row.record() for row in rows]
+    known = {(row["job"], row["against"]) for row in now}
+    kept = [row for row in earlier if (row["job"], row["against"]) not in known and row["job"].startswith("20000")]
+    record = {"versions": versions(), "sizes": speed_jobs.SIZES, "draws": speed_jobs.TIMES, "growth": growth}
+    path.write_text(json.dumps(record | {"rows": now + kept}, indent=1, allow_nan=True) + "\n")
+    (folder / "speed_table.md").write_text(table(now + kept, record))
+    print(f"written: {path} and {folder / 'speed_table.md'}")
+
+
+def table(rows: list[dict[str, object]], record: dict[str, object]) -> str:
+    lines = ["| job | against | measured | bar | CPU seconds |", "|---|---|--:|--:|--:|"]
+    for row in rows:
+        sign = "≥" if row["least"] else "≤"
+        missed = "" if row["met"] else " (missed)"
+        seconds = f"{row['seconds']:.3g}" if row["seconds"] == row["seconds"] else ""
+        bar = f"{sign} {row['bar']:g}"
+        lines.append(f"| {row['job']} | {row['against']} | {row['ratio']:.3g}{missed} | {bar} | {seconds} |")
+    growth: dict[str, dict[str, dict[str, object]]] = record["growth"]  # type: ignore[assignment]
+    if growth:
+        lines += ["", "| doubled four times | " + " | ".join(f"slope, {metric}" for metric in growth) + " |"]
+        lines.append("|---|" + "--:|" * len(growth))
+        for axis in speed_growth.BASE:
+            slopes = " | ".join(f"{growth[metric][axis]['slope']:.2f}" for metric in growth)
+            lines.append(f"| {axis} | {slopes} |")
+    notes = sorted({str(row["note"]) for row in rows if row["note"] and "slope" not in str(row["note"])})
+    found: dict[str, str] = record["versions"]  # type: ignore[assignment]
+    lines += ["", "Measured with " + ", ".join(f"{name} {value}" for name, value in found.items()) + "."]
+    return "\n".join(lines + [f"- {note}" for note in notes]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
