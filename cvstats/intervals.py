@@ -213,10 +213,10 @@ class wilson:  # noqa: N801
     Examples
     --------
     >>> import cvstats as cs
-    >>> cube = cs.as_cube([[1], [0], [1], [1], [0], [1]], [1, 0, 1, 0, 0, 1])
+    >>> cube = cs.as_cube([[1], [0], [1], [1], [0], [1]] * 2, [1, 0, 1, 0, 0, 1] * 2)
     >>> out = cs.winner(cube, "accuracy", interval="wilson", rng=1)
     >>> round(float(out.conf_low), 4), round(float(out.conf_high), 4)
-    (0.4365, 0.9699)
+    (0.552, 0.953)
     """
 
     name = "wilson"
