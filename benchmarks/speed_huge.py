@@ -56,7 +56,7 @@ def by_cvstats(path: Path, metric: str) -> dict[str, float]:
     import cvstats as cs
 
     with dask.config.set(scheduler="synchronous"):
-        cube = cs.read_cube(path)
+        cube = cs.read_cube(path, chunks={})
         start = time.process_time(), time.perf_counter()
         out = cs.bbc(cube, metric, times=TIMES, rng=1)
     return _measured(start, float(out.estimate))
@@ -71,16 +71,17 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
     from cvstats._lazy import Coverage
     from cvstats.judge import draw_source
     from cvstats.metrics import get_metric
+    from cvstats.resample import kept
 
-    cube = cs.read_cube(path)
+    cube = cs.read_cube(path, chunks={})
     found = get_metric(metric)
     store = zarr.open_group(path, mode="r")["prediction"]
     start = time.process_time(), time.perf_counter()
     everything = Coverage(np.ones(SAMPLES, bool), np.ones(store.shape[1], bool), False)
     frame = Frame.of(cube, found, everything, check=True)
-    draws = draw_source(cube, found, TIMES, 1)
+    draws = kept(draw_source(cube, found, TIMES, 1))
     task = Choose(frame, draws, None, "first", 1, None, keep=False, here=True, tell=True)
-    width = store.chunks[1]
+    width = CHUNK // store.chunks[1] * store.chunks[1]
     starts = range(0, store.shape[1], width)
     blocks = [task(np.asarray(store[:, at : at + width])[:, :, None], at, None) for at in starts]
     return _measured(start, float(np.nanmean(merge(blocks, "first").value)))

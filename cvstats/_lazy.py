@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,7 +19,8 @@ from .cube import is_lazy
 
 T = TypeVar("T")
 PART = 16_000_000  # predictions of a block in memory
-SMALL, MANY = 250_000, 64  # more blocks than MANY with fewer predictions than SMALL are put together
+GROUP, SPREAD = 8_000_000, 16  # blocks on dask are worked on together up to GROUP predictions or 1 / SPREAD of all
+SMALL, MANY = 250_000, 64  # more blocks than MANY with fewer predictions than SMALL are worth a warning
 MEMORY = 64  # dask arrays whose gaps are remembered
 
 
@@ -117,7 +118,7 @@ def judging_coverage(cube: xr.DataArray) -> Coverage:
 
 def _coverage(cube: xr.DataArray, *, need: bool) -> Coverage:
     data = raw_block(whole_columns(cube) if is_lazy(cube) else cube)
-    blocks = list(column_blocks(data)) if is_lazy(cube) else [data]
+    blocks = column_blocks(data)[1] if is_lazy(cube) else [data]
     reports = map_blocks(report_on, blocks, [()] * len(blocks))
     return covered(reports, data.shape[-3], data.shape[-1], need=need)
 
@@ -133,7 +134,8 @@ def parts_of(cube: xr.DataArray, eligible: np.ndarray) -> list[xr.DataArray]:
     columns = np.flatnonzero(eligible)
     if is_lazy(cube):
         cube = whole_columns(cube)
-        edges = np.cumsum(cube.chunksizes["configuration"])[:-1]
+        column = cube.size // cube.sizes["configuration"]
+        edges = np.cumsum([sum(group) for group in grouped(cube.chunksizes["configuration"], column)])[:-1]
         groups = [part for part in np.split(columns, np.searchsorted(columns, edges)) if part.size]
     else:
         step = max(1, PART // max(1, cube.size // cube.sizes["configuration"]))
@@ -149,7 +151,8 @@ def _run(part: np.ndarray, whole: bool) -> slice | np.ndarray:
 def whole_columns(cube: xr.DataArray) -> xr.DataArray:
     """Return the cube chunked along configuration only, as every kernel needs whole columns.
 
-    Other layouts, and very many tiny blocks, are put right with one warning for each array.
+    Other layouts are put right with one warning for each array; so are told very many tiny blocks, which are read
+    one by one even though they are worked on together.
     """
     sizes = cube.chunksizes
     split = [str(dim) for dim in cube.dims if dim != "configuration" and len(sizes[dim]) > 1]
@@ -158,43 +161,72 @@ def whole_columns(cube: xr.DataArray) -> xr.DataArray:
     tiny = len(blocks) > MANY and max(blocks) * column < SMALL
     if not split and not tiny:
         return cube
-    step = max(1, min(cube.sizes["configuration"], PART // (2 * column)))
+    step = max(1, min(cube.sizes["configuration"], GROUP // column))
     key = _key(cube)
     if key not in _NOTED:
         _remember(_NOTED, key, None)
         what = f"is split along {' and '.join(map(repr, split))}" if split else f"has {len(blocks)} tiny blocks"
+        done = f"rechunked to {step} whole configurations a block" if split else "put together while it is read"
         warn(
-            f"the dask-backed cube {what}; it is rechunked to {step} whole configurations a block, which costs time. "
+            f"the dask-backed cube {what}; it is {done}, which costs time. "
             f"Store it so: cube.chunk({{'sample': -1, 'configuration': {step}}})."
         )
+    if not split:
+        return cube
     return cube.chunk({dim: -1 for dim in cube.dims if dim != "configuration"} | {"configuration": step})
 
 
-def column_blocks(data: Any) -> Iterator[Any]:
-    """Yield the blocks of a dask array that is chunked along its configurations only, as delayed objects."""
-    yield from data.to_delayed().ravel()
+def grouped(sizes: Sequence[int], column: int) -> list[list[int]]:
+    """Return the sizes of neighbouring blocks in groups that are worth a task each; `column` is one configuration."""
+    most = max(1, min(GROUP, sum(sizes) * column // SPREAD) // max(1, column))
+    groups: list[list[int]] = []
+    for size in sizes:
+        if groups and sum(groups[-1]) + size <= most:
+            groups[-1].append(size)
+        else:
+            groups.append([size])
+    return groups
+
+
+def column_blocks(data: Any, axis: int = -2) -> tuple[list[int], list[Any]]:
+    """Return sizes and blocks of a dask array that is chunked along its configurations only.
+
+    A block is a delayed object, or a list of neighbours to be joined where they are worked on.
+    """
+    pieces = list(data.to_delayed().ravel())
+    groups = grouped(data.chunks[axis], data.size // data.shape[axis])
+    ends = np.cumsum([len(group) for group in groups]).tolist()
+    blocks = [pieces[end - len(group) : end] for group, end in zip(groups, ends, strict=True)]
+    return [sum(group) for group in groups], [block[0] if len(block) == 1 else block for block in blocks]
 
 
 def map_blocks(
-    function: Callable[..., T], blocks: list[Any], arguments: list[tuple[Any, ...]], *, progress: str = ""
+    function: Callable[..., T],
+    blocks: list[Any],
+    arguments: list[tuple[Any, ...]],
+    *,
+    axis: int = -2,
+    progress: str = "",
 ) -> list[T]:
     """Return ``[function(block, *argument), ...]``, on dask when the blocks live there, else one after the other.
 
-    `function` is sent once, whatever the number of blocks; with dask each block uses one thread.
+    `function` is sent once, whatever the number of blocks; with dask each block uses one thread. Blocks that are
+    lists are joined along `axis` first.
     """
-    if not blocks or not hasattr(blocks[0], "__dask_graph__"):
+    if not blocks or not (isinstance(blocks[0], list) or hasattr(blocks[0], "__dask_graph__")):
         with ticker(progress, len(blocks)) as tick:
             return [tick(function(block, *argument)) for block, argument in zip(blocks, arguments, strict=True)]
     import dask
 
     shared = dask.delayed(function, pure=False, traverse=False)
     call = dask.delayed(_alone, pure=False)
-    tasks = [call(shared, block, *argument) for block, argument in zip(blocks, arguments, strict=True)]
+    tasks = [call(shared, axis, block, *argument) for block, argument in zip(blocks, arguments, strict=True)]
     return _computed(tasks, progress)
 
 
 @one_scan
-def _alone(function: Callable[..., T], block: Any, *argument: Any) -> T:
+def _alone(function: Callable[..., T], axis: int, block: Any, *argument: Any) -> T:
+    block = np.concatenate(block, axis=axis) if isinstance(block, list) else block
     with one_blas_thread():
         return function(block, *argument)
 
@@ -247,10 +279,11 @@ def by_chunk(cube: xr.DataArray, function: Callable[[xr.DataArray], Any]) -> Any
     """
     whole = whole_columns(cube)
     data: Any = whole.variable._data
-    sizes = whole.chunksizes["configuration"]
+    axis = whole.dims.index("configuration")
+    sizes, blocks = column_blocks(data, axis)
     task = _OnPart(function, whole.coords.to_dataset(), whole.dims, whole.name)
     starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    found = map_blocks(task, list(column_blocks(data)), [(start,) for start in starts])
+    found = map_blocks(task, blocks, [(start,) for start in starts], axis=axis)
     reports = [report for _, report in found if report is not None]
     if len(reports) == len(found):
         width = cube.sizes["sample"] * cube.sizes["configuration"] * cube.sizes.get("label_class", 1)

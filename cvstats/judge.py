@@ -34,7 +34,7 @@ from ._ties import label_keys
 from ._usable import LabelCheck
 from .cube import check_cube, is_lazy
 from .metrics import Metric, bound_metric
-from .resample import QUANTUM, Bootstrap, Given, Rng, entropy
+from .resample import QUANTUM, Bootstrap, Given, Rng, entropy, kept
 from .select import Select, needs_std_error, select_best
 
 
@@ -232,6 +232,8 @@ def _blocks_chosen(task: Choose, data: Any, cube: xr.DataArray, found: Coverage,
             blocks.append(block)
             arguments.append((offset, keys, local))
         offset += size
+    if len(blocks) > 1:
+        task.draws = kept(task.draws)
     if is_lazy(cube) or not progress:
         return map_blocks(task, blocks, arguments, progress="choosing" if progress else "")
     with ticker("choosing", len(blocks) * task.draws.times) as tick:
@@ -241,7 +243,7 @@ def _blocks_chosen(task: Choose, data: Any, cube: xr.DataArray, found: Coverage,
 def _columns(data: Any, eligible: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield blocks of whole columns (k?, n, m, r) and which of their configurations are eligible."""
     if hasattr(data, "__dask_graph__"):
-        sizes, blocks = data.chunks[-2], list(column_blocks(data))
+        sizes, blocks = column_blocks(data)
     else:
         step = max(1, PART // max(1, data.size // data.shape[-2]))
         starts = range(0, data.shape[-2], step)

@@ -19,6 +19,7 @@ from .cube import check_cube
 QUANTUM = 32
 ATTEMPTS = 1000
 WORDS = 65_536  # random words at a time
+KEPT = 64_000_000  # counts that are remembered for the next block of configurations
 Rng = int | np.random.Generator | None
 
 
@@ -135,6 +136,32 @@ class Bootstrap:
             plain[:, self._member] = counts
             counts = plain
         out[:] = counts if self.group is None else counts[:, self.group]
+
+
+class Kept(Bootstrap):
+    """Bootstrap draws that several blocks of configurations use: made once by each process, as narrow integers."""
+
+    def __init__(self, draws: Bootstrap) -> None:
+        self.__dict__.update(draws.__dict__)
+        self._known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_known": {}}  # whoever receives them makes them again
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        if (start, stop) not in self._known:
+            counts, redrawn = super().block(start, stop)
+            narrow = np.uint8 if counts.max(initial=0) < 256 else np.int32
+            self._known[start, stop] = counts.astype(narrow), redrawn
+        counts, redrawn = self._known[start, stop]
+        return counts.astype(np.int32), redrawn.copy()
+
+
+def kept(draws: Bootstrap | Given) -> Bootstrap | Given:
+    """Return the draws in a form that remembers them while they take little memory."""
+    small = isinstance(draws, Bootstrap) and draws.times * draws.n <= KEPT
+    return Kept(draws) if small and isinstance(draws, Bootstrap) else draws
 
 
 class Given:
