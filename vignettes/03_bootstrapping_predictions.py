@@ -203,7 +203,7 @@ cs.plot_dropping(dropped, ax=ax)
 
 # %%
 rows = []
-for n in (40, 100, 500):
+for n in (20, 40, 60, 100, 500):
     for trial in range(TRIALS):
         cube = cs.simulate_cube(n, 200, beta=(9, 6), rng=trial)
         full = float(cube.truth.sel(configuration=cs.cvt(cube, "accuracy").selected.item()))
@@ -213,6 +213,7 @@ for n in (40, 100, 500):
             rows.append((n, wait, float(out.speed_up), 100 * (got - full) / full))
 frame = pd.DataFrame(rows, columns=["size", "wait for", "speed-up", "change of true accuracy, %"])
 saving = frame.groupby(["size", "wait for"]).mean()
+saving["standard error"] = frame.groupby(["size", "wait for"])["change of true accuracy, %"].sem()
 print(saving.round(2))
 
 # %% [markdown]
@@ -244,6 +245,16 @@ widths = pd.DataFrame(widths, index=["percentile (paper)", "calibrated"]).T.rena
 fig, ax = plt.subplots(figsize=(5.4, 2.8), layout="constrained")
 widths.plot(ax=ax, marker="o", ylim=(0, 0.35), xticks=widths.index, ylabel="width of the 95 % interval")
 print(widths.round(3))
+
+example = cs.example_cube()
+single = {}
+for repeats in (1, 2, 5):
+    part = example.isel(repeat=slice(repeats))
+    results = [method(part, "accuracy", times=1000, strata="label", rng=1) for method in (cs.bbc, cs.winner)]
+    single[repeats] = [float(r.conf_high - r.conf_low) for r in results]
+single = pd.DataFrame(single, index=["percentile (paper)", "calibrated"]).T.rename_axis("repeats")
+print("\none real study, the bundled example (accuracy, 120 patients)")
+print(single.round(3))
 
 # %% [markdown]
 # *Figure 3. Mean width of the interval for the winner's error rate by number of partitions (40 samples), as in the
@@ -327,41 +338,46 @@ cvt_max = float(bias.estimate.sel({"method": "CVT"}).max())
 tt = bias.estimate.sel({"method": "TT"}).mean("configurations").to_series()
 ncv_bias = (estimate - truth).sel({"method": "NCV"})
 ncv, ncv_error = float(ncv_bias.mean()), float(ncv_bias.std(ddof=1) / np.sqrt(ncv_bias.size))
-speed, loss = saving.loc[(500, 0)]
-early, waited = saving.loc[(100, 0)].iloc[1], saving.loc[(100, 50)].iloc[1]
+speed, loss = saving.loc[(500, 0)].iloc[:2]
+early = saving.xs(0, level="wait for").drop(index=500)  # dropping from the first fold on
+lost, error = early["change of true accuracy, %"], early["standard error"]
+costs = ", ".join(f"{abs(value):.1f}" for value in lost)
 real_mean = real_bias.estimate.mean("size").to_series()
 cover = panels[20][0][0, 5], panels[100][0][0, 5]
-width = widths["percentile (paper)"]
+width, one_study = widths["percentile (paper)"], single["percentile (paper)"]
 verdict = [
     ("CVT is optimistic, at most", ".17", f"{cvt_max:.2f}", abs(cvt_max - 0.17) < 0.03),
     ("TT: optimistic at N=20, pessimistic at N=500", "+ / -", f"{tt[20]:+.3f} / {tt[500]:+.3f}", tt[20] > 0 > tt[500]),
-    ("NCV is almost unbiased", "0", f"{ncv:+.3f} +- {ncv_error:.3f}", abs(ncv) < 2.5 * ncv_error),
-    ("NCV minus BBC", ".013", f"{gap_mean:.3f} +- {gap_error:.3f}", abs(gap_mean - 0.013) < 2.5 * gap_error),
+    ("NCV is almost unbiased", "0", f"{ncv:+.3f} +- {ncv_error:.3f}", abs(ncv) < 0.02),
+    ("NCV minus BBC", ".013", f"{gap_mean:.3f} +- {gap_error:.3f}", abs(gap_mean - 0.013) < 2 * gap_error),
     ("real data: CVT optimistic", "> 0", f"{real_mean['CVT']:+.3f}", real_mean["CVT"] > 0),
-    ("real data: BBC mainly conservative", "<= 0", f"{real_mean['BBC']:+.3f}", real_mean["BBC"] < 0.01),
-    ("dropping at N=500: speed-up", "2 to 5, at most 10", f"{speed:.1f}", 2 <= speed <= 10),
+    ("real data: BBC mainly conservative", "<= 0", f"{real_mean['BBC']:+.3f}", real_mean["BBC"] <= 0),
+    ("dropping at N=500: speed-up", "2 to 5, once 10", f"{speed:.1f}", 2 <= speed <= 5),
     ("dropping at N=500: loss in %", "0 to 1.4", f"{abs(loss):.2f}", abs(loss) < 1.4),
-    (
-        "dropping too early costs (N=100), in %",
-        "up to 9",
-        f"{-early:.1f}; {abs(waited):.1f} if it waits",
-        early < waited,
-    ),
+    ("dropping early costs, N = 20, 40, 60, 100, in %", "up to 9", costs, bool((lost < -2 * error).all())),
     ("more repeats, better winner", "equal or better", f"{float(gain.mean()):+.2f} %", float(gain.mean()) >= 0),
-    ("more repeats, narrower interval", "yes", f"{width[1]:.3f} to {width[5]:.3f}", width[5] < width[1]),
-    ("percentile interval is conservative, 95 %", ">= .95", f"{cover[0]:.2f}, {cover[1]:.2f}", min(cover) >= 0.9),
+    ("more repeats, narrower interval (simulated)", "yes", f"{width[1]:.3f} to {width[5]:.3f}", width[5] < width[1]),
+    ("the same, bundled example", "yes", f"{one_study[1]:.3f} to {one_study[5]:.3f}", one_study[5] < one_study[1]),
+    ("percentile interval is conservative, 95 %", ">= .95", f"{cover[0]:.2f}, {cover[1]:.2f}", min(cover) >= 0.95),
 ]
 print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_string(index=False))
 
 # %% [markdown]
-# We agree with the paper, with three remarks.
+# Where the last column says False, and where True says little:
 #
-# - BBC is *not* conservative for every learner. When models are refitted in each fold, labels leak a little between
-#   folds through the models, and BBC is on average slightly optimistic for accuracy. [The page on
-#   caveats](../caveats) has the measured numbers.
-# - The percentile interval is too wide in most studies and far too narrow near perfect scores with ties to the first.
-#   `winner` repairs both.
-# - The speed-up by dropping depends on how different the configurations are. In the simulation they differ a lot.
+# - *NCV's bias.* With so few trials it is known to about .015 only, so neither this row nor "NCV minus BBC" can
+#   contradict the paper. With many more repetitions (see [the caveats](../caveats)) NCV's bias is below .001 at N =
+#   100.
+# - *Speed-up.* The simulated configurations differ a lot from each other, so more of them can be dropped than in the
+#   paper's real data.
+# - *The cost of dropping early.* The paper saw it on real data, where nearly everything was dropped after a few
+#   predictions. Our simulated winners survive at nearly every size; the loss at N = 100 comes from a single trial. We
+#   did not reproduce this claim.
+# - *Narrower intervals.* True on average over simulated studies; a single study, such as the bundled example, need not
+#   show it.
+# - *BBC conservative.* With refitted models BBC is on average slightly optimistic for accuracy, because labels leak a
+#   little between folds through the models; for AUC it is slightly pessimistic. The caveats have the measured numbers.
+# - *The percentile interval* is too wide in most studies and far too narrow near perfect scores with ties to the first.
 #
 # ## What to remember
 #
