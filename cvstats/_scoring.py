@@ -177,8 +177,8 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     if odd is not None:
         names = cube["repeat"].values if "repeat" in cube.coords else np.arange(len(each))
         raise InputError(
-            f"coordinate 'fold': every repeat needs the same number of folds; repeat {show(names[:1])} has {counts[0]}, "
-            f"repeat {show(names[[odd]])} has {counts[odd]}."
+            "coordinate 'fold': every repeat needs the same number of folds; "
+            f"repeat {show(names[:1])} has {counts[0]}, repeat {show(names[[odd]])} has {counts[odd]}."
         )
     same = all(np.array_equal(names, each[0]) for names in each)
     member = np.stack([column == names[:, None] for column, names in zip(table.T, each, strict=True)]).astype(float)

@@ -82,7 +82,7 @@ class TestTuned:
         uneven = cube.assign_coords(
             fold=cube["fold"].where(cube["fold"] != 3, 2).where(cube["repeat"] == 1, cube["fold"])
         )
-        with pytest.raises(ValueError, match="every repeat needs the same number of folds; repeat 0 has 4, repeat 1 has 3"):
+        with pytest.raises(ValueError, match="the same number of folds; repeat 0 has 4, repeat 1 has 3"):
             cs.tt(uneven, "accuracy")
 
     def test_cv_standard_error_by_hand(self):
