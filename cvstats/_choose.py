@@ -17,12 +17,13 @@ from ._arrays import Problem, check_finite, check_kind, encode_labels, metric_va
 from ._check import InputError, show
 from ._engines import Engine, engine
 from ._lazy import Coverage, Report, report_on
+from ._ranks import RankEngine
 from ._scan import scan
 from ._ties import break_ties, tie_keys
 from ._usable import LabelCheck
 from .cube import check_values, is_lazy
 from .metrics import Metric
-from .resample import QUANTUM, Bootstrap, Given
+from .resample import QUANTUM, Bootstrap, Given, Kept
 
 Draws = Bootstrap | Given
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
@@ -177,17 +178,21 @@ class Choose:
         centre = np.zeros(m)
         for start, stop, weights, again in draw_blocks(draws, self.batch, self.frame.metric, len(self.frame.y), m):
             here = slice(start, stop)
+            memo = draws.memo(start, stop) if isinstance(draws, Kept) else {}
+            if not start:  # all samples go along as one more draw
+                weights = np.concatenate([np.ones((1, weights.shape[1]), weights.dtype), weights])
             with np.errstate(invalid="ignore", over="ignore"):
-                if start:
+                if isinstance(machine, RankEngine):
+                    criterion, score = machine.criterion(weights, memo)
+                else:
                     criterion, score = machine.criterion(weights)
-                else:  # all samples go along as one more draw
-                    ones = np.ones((1, weights.shape[1]), weights.dtype)
-                    weights = np.concatenate([ones, weights])
-                    criterion, score = machine.criterion(weights)
-                    out.score[:] = score[0]
-                    centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0)
-                    criterion, score, weights = criterion[1:], score[1:], weights[1:]
-            out.redrawn[here], out.usable[here] = again, check.chosen(weights)
+            if not start:
+                out.score[:] = score[0]
+                centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0)
+                criterion, score, weights = criterion[1:], score[1:], weights[1:]
+            if "usable" not in memo:
+                memo["usable"] = check.chosen(weights)
+            out.redrawn[here], out.usable[here] = again, memo["usable"]
             add_deviations(out.deviation, score, centre, out.usable[here])
             gaps = np.isnan(criterion)
             out.defined[here] = ~gaps.all(axis=1)
@@ -200,7 +205,10 @@ class Choose:
                 out.index[here] = local + offset
                 if self.here:
                     right = (weights == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                    out.value[here] = judged(machine, check, right, local)
+                    if "judged" not in memo:
+                        memo["judged"] = check.chosen(right)
+                    with np.errstate(invalid="ignore", over="ignore"):
+                        out.value[here] = np.where(memo["judged"], machine.judged(right, local), np.nan)
             if tick is not None:
                 tick(None, stop - start)
         return out
@@ -280,15 +288,9 @@ class Judge:
             else:
                 right = (weights[rows] == 0).view(np.uint8)
                 right = right if self.shift is None else right[:, self.shift]
-            value[here] = judged(machine, check, right, place[here])
+            with np.errstate(invalid="ignore", over="ignore"):
+                value[here] = np.where(check.chosen(right), machine.judged(right, place[here]), np.nan)
         return value
-
-
-def judged(machine: Engine, check: LabelCheck, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Return the score of configuration ``index[draw]`` under each row of weights, NaN where labels do not allow it."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        value = machine.judged(weights, index)
-    return np.where(check.chosen(weights), value, np.nan)
 
 
 def add_deviations(deviation: np.ndarray, score: np.ndarray, centre: np.ndarray, ok: np.ndarray) -> None:

@@ -68,20 +68,27 @@ class RankEngine:
     def _counts(self, task: Task) -> np.ndarray:
         return np.full(self.m * self.r, len(task.rows)) if task.count is None else task.count
 
-    def _weighted(self, weights: np.ndarray, task: Task) -> np.ndarray:
-        """Return (draw, n) weights of the task's samples, case weights included."""
-        w = weights[:, task.rows]
+    def _weighted(self, weights: np.ndarray, task: Task, *, by_draw: bool = False) -> np.ndarray:
+        """Return (draw, n) weights of the task's samples, case weights included; contiguous by sample or by draw."""
+        w = np.take(weights, task.rows, axis=1) if by_draw else weights[:, task.rows]
         return w if self.weight is None else np.asarray(w * self.weight[task.rows])
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise (exact counts where possible) and the scores, both (draw, m)."""
+    def criterion(self, weights: np.ndarray, memo: dict[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise (exact counts where possible) and the scores, both (draw, m).
+
+        `memo` keeps what depends on the draws alone, for the engines of other configurations.
+        """
         draws = len(weights)
         fast = accelerator(len(self.tasks) * self.m * self.r, self.n, draws)
-        ready = []
-        for task in self.tasks:
-            w = self._weighted(weights, task)
-            lanes = lanes_of(w, self.bound, self.metric.statistic, narrow=fast is not None)
-            ready.append((task, lanes, *self._totals(task, w)))
+        memo = {} if memo is None or self.begun is not None else memo
+        ready: list[Any] = []
+        for number, task in enumerate(self.tasks):
+            key = number, fast is not None
+            if key not in memo:
+                w = self._weighted(weights, task)
+                lanes = lanes_of(w, self.bound, self.metric.statistic, narrow=fast is not None)
+                memo[key] = (lanes, *self._totals(task, w))
+            ready.append((task, *memo[key]))
         exact = len(self.tasks) == 1 and not self.gaps and self.begun is None
         criterion, score = np.empty((self.m, draws)), np.empty((self.m, draws))
         step = max(1, TILE // max(1, self.r * draws))
@@ -89,7 +96,8 @@ class RankEngine:
             stop = min(start + step, self.m)
             here = slice(start, stop)
             if exact:
-                criterion[here], score[here] = self._exact(*ready[0], start, stop, fast)
+                task, lanes, positive, negative = ready[0]
+                criterion[here], score[here] = self._exact(task, lanes, positive, negative, start, stop, fast)
             else:
                 score[here] = self._combined(ready, start, stop, fast)
         if not exact:
@@ -150,7 +158,7 @@ class RankEngine:
         fast = accelerator(0, 0, 0)
         values, share = [], []
         for task in self.tasks:
-            w = self._weighted(weights, task)
+            w = self._weighted(weights, task, by_draw=True)
             values.append(self._judged_by_numba(fast, task, w, index) if fast else self._judged(task, w, index))
             share.append(self._judged_share(task, w, index) if self.metric.multiclass == "weighted" else values[-1])
         table = combine(self.metric, np.array(values), np.array(share))
@@ -180,10 +188,16 @@ class RankEngine:
 
     def _judged_by_numba(self, fast: Any, task: Task, w: np.ndarray, index: np.ndarray) -> np.ndarray:
         out = np.empty((len(index), self.r))
-        kernel = fast.judged_area if self.metric.statistic == "auc" else fast.judged_precision
         last = np.empty((0, 0), bool) if task.last is None else task.last
-        w = np.ascontiguousarray(w, dtype=np.uint8 if w.dtype.kind in "iub" and w.max(initial=0) < 256 else float)
-        kernel(index, self.r, task.order, last, task.tied, self._counts(task), task.positive, w, out)
+        narrow = w.dtype.kind in "iub" and w.max(initial=0) < 256
+        w = np.ascontiguousarray(w, dtype=np.uint8 if narrow else float)
+        common = (index, self.r, task.order, last, task.tied, self._counts(task))
+        if self.metric.statistic != "auc":
+            fast.judged_precision(*common, task.positive, w, out)
+        elif narrow:
+            fast.judged_count(*common, int(task.positive.sum()), w, out)
+        else:
+            fast.judged_area(*common, task.positive, w, out)
         return out
 
     def _judged_share(self, task: Task, w: np.ndarray, index: np.ndarray) -> np.ndarray:

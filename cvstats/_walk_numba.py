@@ -265,6 +265,54 @@ def precision_lanes(
 
 
 @_compiled
+def judged_count(
+    index: np.ndarray,
+    repeats: int,
+    order: np.ndarray,
+    last: np.ndarray,
+    tied: np.ndarray,
+    count: np.ndarray,
+    cut: int,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill `out` (draw, repeat) as `judged_area` does, for weights of one byte: whole numbers need no branches.
+
+    The first `cut` samples are the positives.
+    """
+    for b in range(len(index)):
+        w = weights[b]
+        for r in range(repeats):
+            c = index[b] * repeats + r
+            size = count[c]
+            pairs, below, total = np.int64(0), np.int64(0), np.int64(0)
+            for k in range(size):
+                row = order[c, k]
+                x = np.int64(w[row])
+                above = x * np.int64(row < cut)
+                pairs += above * below
+                total += above
+                below += x - above
+            twice = 2 * pairs
+            if tied[c]:
+                start = 0
+                for k in range(size):
+                    if last[c, k]:
+                        if k > start and order[c, start] < cut and order[c, k] >= cut:
+                            gain, loss = np.int64(0), np.int64(0)
+                            for place in range(start, k + 1):
+                                row = order[c, place]
+                                if row < cut:
+                                    gain += w[row]
+                                else:
+                                    loss += w[row]
+                            twice += gain * loss
+                        start = k + 1
+            scale = 2.0 * np.float64(total) * np.float64(below)
+            out[b, r] = np.float64(twice) / scale if scale > 0 else np.nan
+
+
+@_compiled
 def judged_area(
     index: np.ndarray,
     repeats: int,

@@ -19,7 +19,7 @@ from .cube import check_cube
 QUANTUM = 32
 ATTEMPTS = 1000
 WORDS = 65_536  # random words at a time
-KEPT = 64_000_000  # counts that are remembered for the next block of configurations
+KEPT = 32_000_000  # counts that are remembered for the next block of configurations
 Rng = int | np.random.Generator | None
 
 
@@ -139,14 +139,22 @@ class Bootstrap:
 
 
 class Kept(Bootstrap):
-    """Bootstrap draws that several blocks of configurations use: made once by each process, as narrow integers."""
+    """Bootstrap draws that several blocks of configurations use: made once by each process, as narrow integers.
+
+    ``memo(start, stop)`` is a place for what else depends on the draws alone.
+    """
 
     def __init__(self, draws: Bootstrap) -> None:
         self.__dict__.update(draws.__dict__)
         self._known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        self._memo: dict[tuple[int, int], dict[Any, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_known": {}}  # whoever receives them makes them again
+        return self.__dict__ | {"_known": {}, "_memo": {}}  # whoever receives them makes them again
+
+    def memo(self, start: int, stop: int) -> dict[Any, Any]:
+        """Return what was kept with the draws `start` to `stop`, to read and to add to."""
+        return self._memo.setdefault((start, stop), {})
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
@@ -154,8 +162,7 @@ class Kept(Bootstrap):
             counts, redrawn = super().block(start, stop)
             narrow = np.uint8 if counts.max(initial=0) < 256 else np.int32
             self._known[start, stop] = counts.astype(narrow), redrawn
-        counts, redrawn = self._known[start, stop]
-        return counts.astype(np.int32), redrawn.copy()
+        return self._known[start, stop]
 
 
 def kept(draws: Bootstrap | Given) -> Bootstrap | Given:
