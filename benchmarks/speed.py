@@ -96,8 +96,8 @@ def write(folder: Path, rows: list[speed_jobs.Row], growth: dict[str, object]) -
     kept = [row for row in earlier if (row["job"], row["against"]) not in known and row["job"].startswith("20000")]
     record = {"versions": versions(), "sizes": speed_jobs.SIZES, "draws": speed_jobs.TIMES, "growth": growth}
     path.write_text(json.dumps(record | {"rows": now + kept}, indent=1, allow_nan=True) + "\n")
-    (folder / "speed_table.md").write_text(table(now + kept, record))
-    print(f"written: {path} and {folder / 'speed_table.md'}")
+    (folder / "speed_table.inc").write_text(table(now + kept, record))
+    print(f"written: {path} and {folder / 'speed_table.inc'}")
 
 
 def table(rows: list[dict[str, object]], record: dict[str, object]) -> str:
