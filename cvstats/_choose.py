@@ -23,7 +23,7 @@ from ._ties import break_ties, tie_keys
 from ._usable import LabelCheck
 from .cube import check_values, is_lazy
 from .metrics import Metric
-from .resample import QUANTUM, Bootstrap, Given, Kept
+from .resample import ATTEMPTS, QUANTUM, Bootstrap, Given, Kept
 
 Draws = Bootstrap | Given
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
@@ -176,22 +176,26 @@ class Choose:
         times, m = draws.times, block.shape[-2]
         out = _blank(times, m, report, keep=self.keep)
         centre = np.zeros(m)
+        assured = isinstance(draws, Bootstrap) and assures(draws, check)
         for start, stop, weights, again in draw_blocks(draws, self.batch, self.frame.metric, len(self.frame.y), m):
             here = slice(start, stop)
             memo = draws.memo(start, stop) if isinstance(draws, Kept) else {}
-            if not start:  # all samples go along as one more draw
-                weights = np.concatenate([np.ones((1, weights.shape[1]), weights.dtype), weights])
             with np.errstate(invalid="ignore", over="ignore"):
-                if isinstance(machine, RankEngine):
+                if isinstance(machine, RankEngine) and not start:  # all samples go along as one more draw
+                    weights = np.concatenate([np.ones((1, weights.shape[1]), weights.dtype), weights])
+                    criterion, score = machine.criterion(weights, memo)
+                    out.score[:] = score[0]
+                    criterion, score, weights = criterion[1:], score[1:], weights[1:]
+                elif isinstance(machine, RankEngine):
                     criterion, score = machine.criterion(weights, memo)
                 else:
                     criterion, score = machine.criterion(weights)
+                    if not start:
+                        out.score[:] = machine.scores(np.ones((1, weights.shape[1]), np.int32))[0]
             if not start:
-                out.score[:] = score[0]
-                centre = np.nan_to_num(score[0], posinf=0.0, neginf=0.0)
-                criterion, score, weights = criterion[1:], score[1:], weights[1:]
+                centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             if "usable" not in memo:
-                memo["usable"] = check.chosen(weights)
+                memo["usable"] = again <= ATTEMPTS if assured else check.chosen(weights)
             out.redrawn[here], out.usable[here] = again, memo["usable"]
             add_deviations(out.deviation, score, centre, out.usable[here])
             gaps = np.isnan(criterion)
@@ -206,7 +210,7 @@ class Choose:
                 if self.here:
                     right = (weights == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
                     if "judged" not in memo:
-                        memo["judged"] = check.chosen(right)
+                        memo["judged"] = memo["usable"] if assured and judge is None else check.chosen(right)
                     with np.errstate(invalid="ignore", over="ignore"):
                         out.value[here] = np.where(memo["judged"], machine.judged(right, local), np.nan)
             if tick is not None:
@@ -291,6 +295,13 @@ class Judge:
             with np.errstate(invalid="ignore", over="ignore"):
                 value[here] = np.where(check.chosen(right), machine.judged(right, place[here]), np.nan)
         return value
+
+
+def assures(draws: Bootstrap, check: LabelCheck) -> bool:
+    """Return whether draws were drawn until they could both choose and judge, by the very rules of `check`."""
+    rule = getattr(draws.usable, "__self__", None)
+    name = getattr(draws.usable, "__name__", "")
+    return isinstance(rule, LabelCheck) and name == "pair" and rule.same(check)
 
 
 def add_deviations(deviation: np.ndarray, score: np.ndarray, centre: np.ndarray, ok: np.ndarray) -> None:

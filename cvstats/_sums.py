@@ -239,6 +239,8 @@ class SumEngine:
             left = cast(part.dtype)
             if len(part) == 1:
                 return np.asarray(left @ part.T)
+            if self.m == 1:
+                return np.asarray(left @ part.T)
             rows = part.reshape(self.m, repeats, n)[index]
             return np.asarray(np.einsum("bn,brn->br", left, rows))
 

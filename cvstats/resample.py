@@ -18,7 +18,7 @@ from .cube import check_cube
 
 QUANTUM = 32
 ATTEMPTS = 1000
-WORDS = 65_536  # random words at a time
+WORDS = 16_384  # random words at a time
 KEPT = 32_000_000  # counts that are remembered for the next block of configurations
 Rng = int | np.random.Generator | None
 
@@ -96,6 +96,7 @@ class Bootstrap:
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
             bad = bad[~self.usable(counts[bad])]
+        redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
     def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:

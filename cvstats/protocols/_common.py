@@ -34,20 +34,21 @@ def final_choice(
     *,
     average: str = "pooled",
     select: Select = select_best,
-    scores: xr.DataArray | None = None,
+    scores: xr.DataArray | np.ndarray | None = None,
     std_error: np.ndarray | None = None,
 ) -> Choice:
     """Return the winner on all data of a cube without batch dims; ties go to the first configuration."""
     _, eligible = predicted(cube)
-    values = np.asarray((score(cube, metric, average=average) if scores is None else scores).values, float)
+    values = np.asarray(score(cube, metric, average=average) if scores is None else scores, float)
     values = np.where(eligible, values, np.nan)
     if needs_std_error(select) and std_error is None:
         draws = draw_source(cube, metric, SE_DRAWS, 0)
         out = select_and_judge(cube, metric, choose=draws, ties="first", rng=0)
         std_error = np.sqrt(out["score_variance"].values)
-    complexity = cube["complexity"].values.astype(float) if "complexity" in cube.coords else None
+    coords = cube.coords.variables
+    complexity = coords["complexity"].values.astype(float) if "complexity" in coords else None
     index = int(select(values, direction=metric.direction, std_error=std_error, complexity=complexity))
-    return Choice(cube["configuration"].values[index], index, float(values[index]), values, eligible)
+    return Choice(coords["configuration"].values[index], index, float(values[index]), values, eligible)
 
 
 def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:

@@ -9,13 +9,14 @@ import numpy as np
 import xarray as xr
 
 from cvstats._arrays import encode_labels
-from cvstats._check import InputError, check_count, check_level, warn
+from cvstats._check import InputError, check_count, check_level, check_option, warn
 from cvstats._lazy import predicted
+from cvstats._outcome import Outcome, judged_outcome
 from cvstats._results import call_text, result
 from cvstats._scan import one_scan
 from cvstats.cube import check_cube, is_lazy
 from cvstats.intervals import Evidence, get_method, interval_limits
-from cvstats.judge import draw_source, map_batches, select_and_judge, unusable_note
+from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
 from cvstats.select import Select, select_best
@@ -29,7 +30,8 @@ CLASS_METRICS = ("classes", "positive", "negative")
 class Run:
     """One bootstrap of "select, then judge" on a cube without batch dims, and what the interval needs of it."""
 
-    out: xr.Dataset
+    names: xr.Variable  # of the configurations
+    out: Outcome
     choice: Choice
     evidence: Evidence
     draws: xr.DataArray | Bootstrap
@@ -168,15 +170,13 @@ def bootstrap_run(
 ) -> Run:
     """Choose in the bag, judge out of it, and gather what intervals need; the cube has no batch dims."""
     weights: xr.DataArray | Bootstrap = draws if draws is not None else make_draws(cube, metric, times, seed, strata)
-    out = select_and_judge(
-        cube, metric, choose=weights, select=select, ties=ties, rng=seed, batch=batch, progress=progress
-    )
-    error = np.sqrt(out["score_variance"].values)
-    scores = out["score"] if scores is None else scores
-    choice = final_choice(cube, metric, select=select, scores=scores, std_error=error)
-    used = out["usable"].values
-    place = cube.indexes["configuration"].get_indexer(out["selected"].values[used])
-    values = out["value"].values[used]
+    check_option(ties, ("random", "first"), "ties")
+    batch = whole_quanta(batch)
+    out = judged_outcome(cube, metric, weights, select=select, ties=ties, seed=seed, batch=batch, progress=progress)
+    error = np.sqrt(out.score_variance)
+    known = out.score if scores is None else scores.values
+    choice = final_choice(cube, metric, select=select, scores=known, std_error=error)
+    values = out.value[out.usable]
     alone = int(choice.eligible.sum()) == 1
     estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
     n, smallest = design_sizes(cube, metric)
@@ -186,8 +186,8 @@ def bootstrap_run(
         bbc=estimate,
         naive=choice.value,
         scores=choice.scores[choice.eligible],
-        variance=out["score_variance"].values[choice.eligible],
-        chosen=choice.scores[place],
+        variance=out.score_variance[choice.eligible],
+        chosen=choice.scores[out.place[out.usable]],
         values=values,
         n=n,
         smallest_class=smallest,
@@ -195,9 +195,9 @@ def bootstrap_run(
         seed=seed,
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
-        wins=out["win_rate"].values[choice.eligible],
+        wins=out.win_rate[choice.eligible],
     )
-    return Run(out, choice, evidence, weights, unusable_note(out))
+    return Run(cube.coords.variables["configuration"], out, choice, evidence, weights, unusable_note(out))
 
 
 def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:
@@ -241,11 +241,13 @@ def assemble(run: Run, estimate: float, limits: dict[str, float], keep_draws: bo
         "naive": run.choice.value,
         "optimism": optimism(metric, run.choice.value, estimate),
         "selected": run.choice.label,
-        "win_rate": run.out["win_rate"],
-        "n_draws": int(run.out["n_draws"]),
-        "n_redrawn": int(run.out["n_redrawn"]),
+        "win_rate": ("configuration", run.out.win_rate),
+        "n_draws": run.out.n_draws,
+        "n_redrawn": run.out.n_redrawn,
     }
+    coords: dict[str, Any] = {"configuration": run.names}
     if keep_draws:
-        variables["draw_estimate"] = run.out["value"]
-        variables["draw_selected"] = run.out["selected"]
-    return xr.Dataset(variables).drop_vars("metric", errors="ignore")
+        variables["draw_estimate"] = ("draw", run.out.value)
+        variables["draw_selected"] = ("draw", run.names.values[run.out.place])
+        coords["draw"] = np.arange(len(run.out.value))
+    return xr.Dataset(variables, coords=coords)

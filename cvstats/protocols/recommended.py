@@ -224,7 +224,7 @@ def _smoothed_ncv(
         rates = np.empty((len(folds), outer.sizes["configuration"]))
         for number, name in enumerate(folds):
             training = inside.isel(outer_fold=number, sample=fold != name).drop_vars("fold", errors="ignore")
-            weights = make_draws(training, metric, run.out.sizes["draw"], seed, None)
+            weights = make_draws(training, metric, len(run.out.value), seed, None)
             out = select_and_judge(
                 training, metric, choose=weights, select=select, ties="random", rng=seed, batch=batch
             )
