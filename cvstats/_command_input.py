@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,14 @@ def _natural(text: str) -> Any:
     return text
 
 
-def _columns(pairs: list[str]) -> dict[str, str] | None:
-    found: dict[str, str] = {}
-    for pair in (part for item in pairs for part in item.split(",")):
+def _columns(pairs: list[str]) -> dict[str, Any] | None:
+    found: dict[str, list[str]] = {}
+    for pair in (part for item in pairs for part in re.split(rf",(?=(?:{'|'.join(COLUMNS)})=)", item)):
         ours, equals, theirs = pair.partition("=")
         if not equals or not theirs or ours not in COLUMNS:
             raise InputError(f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; got {pair!r}.")
-        found[ours] = theirs
-    return found or None
+        found.setdefault(ours, []).append(theirs)
+    return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
 
 
 def _labels(name: str | None) -> Any:

@@ -210,7 +210,8 @@ def _words(error: Exception) -> tuple[str, int]:
     from ._check import InputError
 
     if isinstance(error, InputError):
-        return re.sub("`([a-z_]+)`", lambda found: OPTIONS.get(found.group(1), found.group()), str(error)), BAD_INPUT
+        text = re.sub("`([a-z_]+)`", lambda found: OPTIONS.get(found.group(1), found.group()), str(error))
+        return re.sub(r"columns=({'.*?})(?=[\s.,;)])", _columns_option, text), BAD_INPUT
     if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)):
         return f"{error.strerror}: {str(error.filename)!r}", BAD_INPUT
     if isinstance(error, OSError):
@@ -218,6 +219,23 @@ def _words(error: Exception) -> tuple[str, int]:
     if isinstance(error, UnicodeError):
         return f"the text is not in the stated encoding: {error}; give --encoding", BAD_INPUT
     return f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)", FAILED
+
+
+def _columns_option(found: re.Match[str]) -> str:
+    """Return a mapping of columns as it is written on the command line."""
+    import ast
+    import shlex
+
+    try:
+        mapping = ast.literal_eval(found.group(1))
+    except (ValueError, SyntaxError):
+        return found.group()
+    pairs = [
+        f"{ours}={'...' if name is ... else name}"
+        for ours, theirs in mapping.items()
+        for name in (theirs if isinstance(theirs, list) else [theirs])
+    ]
+    return f"--columns {shlex.quote(','.join(pairs))}"
 
 
 def _fail(options: argparse.Namespace, message: str, code: int) -> int:

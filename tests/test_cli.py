@@ -151,6 +151,18 @@ def test_positive_class_of_any_type(tmp_path, capsys):
     assert "--positive must say which of the labels 'sick', 'well'" in capsys.readouterr().err
 
 
+def test_advice_on_columns_is_given_as_the_command_line_takes_it(tmp_path, capsys):
+    path = tmp_path / "mine.csv"
+    path.write_text("y,fold,a b,svm\n" + "".join(f"{i % 2},{i % 3},{(i % 5) / 5},{(i % 7) / 7}\n" for i in range(30)))
+    assert run("describe", path) == BAD_INPUT
+    said = capsys.readouterr().err.strip()
+    assert said.endswith("say --columns 'label=y,prediction=a b,prediction=svm'.")
+    assert run("describe", path, "--columns", "label=y,prediction=a b,prediction=svm") == OK
+    assert "2 columns were taken as configurations: 'a b', 'svm'" in capsys.readouterr().out
+    assert run("describe", path, "--columns", "label=y", "--columns", "label=fold", "--columns", "prediction=svm") == 2
+    assert "only 'configuration' and 'prediction' may name several columns" in capsys.readouterr().err
+
+
 def test_columns_labels_kind_and_threshold(tmp_path, capsys):
     frame = long_table().rename(columns={"sample": "id", "prediction": "p", "label": "y", "configuration": "model"})
     path = tmp_path / "t.csv"

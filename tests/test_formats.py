@@ -3,6 +3,7 @@
 Files of real tools are in tests/files, versions beside them, made by tests/reference/formats_*.
 """
 
+import ast
 import io
 from pathlib import Path
 
@@ -437,3 +438,47 @@ def test_unknown_layouts_say_what_is_missing():
 def test_right_columns_with_wrong_values():
     with pytest.raises(InputError, match=r"has the columns of layout 'weka' but not its values"):
         read_predictions(table("inst#,actual,predicted,prediction\n1,1:a,1:a,0.5\ninst#,2:b,1:a,0.5\n"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "advice"),
+    [
+        (
+            ["id", "model", "rep", "fold", "y", "prob"],
+            "{'sample': 'id', 'configuration': 'model', 'repeat': 'rep', 'label': 'y', 'prediction': 'prob'}",
+        ),
+        (["Patient_ID", "y_true", "y_pred"], "{'sample': 'Patient_ID', 'label': 'y_true', 'prediction': 'y_pred'}"),
+        (["y", "fold", "rf", "svm"], "{'label': 'y', 'prediction': ['rf', 'svm']}"),
+    ],
+)
+def test_unknown_columns_are_guessed_in_the_error_and_the_advice_works(columns, advice):
+    frame = pd.DataFrame({name: [0, 1, 0, 1] for name in columns})
+    for name in ("id", "Patient_ID"):
+        if name in frame:
+            frame[name] = range(4)
+    with pytest.raises(InputError) as caught:
+        read_predictions(frame)
+    assert str(caught.value).endswith(f"If this is right, say columns={advice}.")
+    cube = read_predictions(frame, columns=ast.literal_eval(advice))
+    assert cube.sizes["sample"] == 4
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["id", "prob"], ["y", "target", "prob"], ["model", "y", "prob"], ["rep", "y", "rf"], ["y", "fold"]],
+    ids=["no truth", "two truths", "models without samples", "repeats of columns", "no predictions"],
+)
+def test_no_guess_where_the_columns_do_not_say_enough(columns):
+    with pytest.raises(InputError, match=r"not recognised.*map the columns by hand|the truth is not in the file"):
+        read_predictions(pd.DataFrame({name: [0, 1] for name in columns}))
+
+
+def test_wide_whole_numbers_are_numbers_beside_fractions_and_alone(tmp_path):
+    frame = pd.DataFrame({"sample": range(6), "label": [0, 1] * 3, "points": [0, 5, 2, 7, 0, 3]})
+    for other in ([0.1, 0.9, 0.2, 0.8, 0.3, 0.7], [1, 4, 3, 9, 0, 2]):
+        frame["other"] = other
+        frame.to_csv(tmp_path / "wide.csv", index=False)
+        typed, written = read_predictions(frame), read_predictions(tmp_path / "wide.csv")
+        assert typed.coords["kind"].item() == written.coords["kind"].item() == "score"
+        np.testing.assert_array_equal(typed.values, frame[["points", "other"]])
+        np.testing.assert_array_equal(written.values, typed.values)

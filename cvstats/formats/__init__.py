@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from cvstats._check import InputError, check_option, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
+from ._guess import guess
 from ._layout import Hints, Layout
 from .refuse import refuse_scores
 
@@ -59,8 +60,15 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
     if found:
         return found[0], "by its column names"
     refuse_scores(columns)
-    oof = " If the columns are classes (AutoGluon), give the truth with labels=." if columns[0] == "" else ""
-    raise InputError(f"the layout is not recognised: columns {shown}.{_closest(columns)}{oof} Otherwise {BY_HAND}.")
+    closest, likely = _closest(columns), guess(columns)
+    if likely:
+        advice = f"If this is right, say columns={likely}"
+    else:
+        closest = closest or f" Known layouts: {', '.join(LAYOUTS)}."
+        if columns[0] == "":
+            closest += " If the columns are classes (AutoGluon), give the truth with labels=."
+        advice = f"Otherwise {BY_HAND}"
+    raise InputError(f"the layout is not recognised: columns {shown}.{closest} {advice}.")
 
 
 def _closest(columns: Sequence[str]) -> str:
@@ -69,5 +77,5 @@ def _closest(columns: Sequence[str]) -> str:
     }
     best = max(shares, key=lambda layout: shares[layout])
     if shares[best] < 0.5:
-        return f" Known layouts: {', '.join(LAYOUTS)}."
+        return ""
     return f" Closest: {best.name!r}, which also needs {show(best.missing(columns)) or 'other columns to be absent'}."

@@ -7,6 +7,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
+from ._axis import numbers_of, numeric
 from ._layout import ROW_NAMES, Hints, Layout, Parsed
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
@@ -18,17 +19,17 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     configurations = [name for name in frame.columns if name not in keys and name != ROW_NAMES]
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
-    kinds = {frame[name].dtype.kind in "biuf" for name in configurations}
-    if len(kinds) > 1:
-        odd = [name for name in configurations if frame[name].dtype.kind not in "biuf"]
+    odd = [name for name in configurations if not numeric(frame[name])]
+    if 0 < len(odd) < len(configurations):
         raise InputError(
             f"wide table: some configuration columns hold numbers and others text: {show(odd)}. Drop what is not a "
             "prediction, or name the prediction columns with columns={'prediction': [...]}."
         )
     n, m = len(frame), len(configurations)
-    block = frame[configurations]
-    numeric = kinds == {True}
-    stacked = block.to_numpy(float if numeric else object).ravel()
+    if odd:
+        stacked = frame[configurations].to_numpy(object).ravel()
+    else:
+        stacked = np.column_stack([numbers_of(frame[name]) for name in configurations]).ravel()
     long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
     long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
     long["prediction"] = stacked
