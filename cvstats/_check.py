@@ -13,11 +13,36 @@ SHOWN = 5  # labels named in a message before "and n more"
 
 
 class InputError(ValueError):
-    """Bad input: names the argument, the rule, what was found and how to fix it."""
+    """Bad input: names the argument, the rule, what was found and how to fix it.
+
+    A `ValueError`. Nothing is repaired or guessed, and no result is returned.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> try:
+    ...     cs.score(cs.as_cube([[0.9], [0.2]], [1, 0]), "acuracy")
+    ... except cs.InputError as error:
+    ...     print(str(error)[:58])
+    `metric`='acuracy' does not exist (did you mean 'accuracy'
+    """
 
 
 class CvstatsWarning(UserWarning):
-    """The result is valid but degenerate or approximate in a way the reader must know."""
+    """The result is valid but degenerate or approximate in a way the reader must know.
+
+    At most one per call; it names the labels concerned. What cannot be computed is NaN in the result.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import cvstats as cs
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     folds = cs.kfold([0, 0, 0, 1, 1], 3, rng=1)
+    >>> caught[0].category is cs.CvstatsWarning, folds.max().item() + 1  # a class has two samples: two folds
+    (True, 2)
+    """
 
 
 def warn(message: str) -> None:

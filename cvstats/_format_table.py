@@ -64,10 +64,17 @@ def format_table(
     scale : float, optional
         What to multiply numbers in the metric's unit by instead.
     caption : str
+        Above the table (below it in LaTeX and HTML, as their markup has it).
 
     Returns
     -------
     str
+        The table, lines separated by newlines.
+
+    Raises
+    ------
+    InputError
+        An unknown format, variable or dimension; the nearest name is suggested.
 
     Examples
     --------

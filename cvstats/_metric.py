@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,32 +49,44 @@ def _mean(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
 class Metric:
     """A metric: call it on a cube to get one number per configuration.
 
-    Attributes
+    Metrics are made by this package and by `as_metric`; nobody needs to call the class.
+
+    Parameters
     ----------
-    name, direction, range
-        What it is called, ``"maximize"`` or ``"minimize"``, and its smallest and largest possible value.
-    family
-        ``"mean"`` of per-sample values, ``"smooth"`` function of such means, ``"rank"`` statistic, or ``"custom"``.
-    uses
+    name : str
+        What it is called in results.
+    direction : {"maximize", "minimize"}
+        Which values are better.
+    range : tuple of float
+        Its smallest and largest possible value.
+    family : {"mean", "smooth", "rank", "custom"}
+        Mean of per-sample values, smooth function of such means, rank statistic, or a function of the user's.
+    uses : str
         What it needs: ``"label"``, ``"score"``, ``"probability"``, ``"value"``, ``"margin"`` (score minus
         threshold), ``"survival"`` or ``"any"``.
-    binary_only
+    binary_only : bool
         Whether it is defined for two classes only.
-    linear
+    linear : bool
         Whether it is linear in a sample's value, so that repeats of a sample may be averaged first.
-    monotone
+    monotone : int
         Sign of its dependence on its first sum (in performance direction), 0 if it needs more than one.
-    requires
+    requires : str
         What the labels of a draw must hold for it to be defined: ``"classes"``, ``"positive"``, ``"negative"``,
         ``"spread"``, ``"pairs"`` or ``""``.
-    statistic, multiclass
+    statistic, multiclass : str
         Of rank metrics: which statistic, and how several classes are put together.
-    ingredients, label_parts, formula
+    ingredients, label_parts, formula : callable
         The per-sample values, the label-only values, and the formula of their sums.
-    function
+    function : callable, optional
         The user's own function.
-    bind
+    bind : callable, optional
         Fills in what the metric must know of a cube, such as the order of its classes.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.auc, cs.auc.direction, cs.auc.range
+    (<metric auc: maximize, range [0, 1], rank>, 'maximize', (0.0, 1.0))
     """
 
     name: str
@@ -113,7 +126,12 @@ class Metric:
         module, name = self.__dict__.get("__module__"), self.__dict__.get("__qualname__", "")
         if module != "__main__" and getattr(sys.modules.get(str(module)), name, None) is self:
             return name
-        return _rebuild, ({key: value for key, value in self.__dict__.items() if key != "__wrapped__"},)
+        return _rebuild, ({key: value for key, value in self.__dict__.items() if key not in _HELP},)
+
+
+_HELP = ("__wrapped__", "__signature__")
+_SIGNATURE = inspect.signature(Metric.__call__)
+_SIGNATURE = _SIGNATURE.replace(parameters=[p for p in _SIGNATURE.parameters.values() if p.name != "self"])
 
 
 def _rebuild(state: dict[str, Any]) -> Metric:
@@ -127,10 +145,26 @@ def define(**traits: Any) -> Callable[[Ingredients], Metric]:
 
     def make(function: Ingredients) -> Metric:
         metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
+        metric.__dict__["__doc__"] = (function.__doc__ or "").replace("References\n", f"{_CALL}References\n", 1)
         REGISTRY[metric.name] = metric
         return metric
 
     return make
+
+
+_CALL = """Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    average : {"pooled", "fold"}
+        Once over all samples, or the mean over folds of each fold's value.
+
+    Returns
+    -------
+    xarray.DataArray
+        One value per configuration (and batch).
+
+    """
 
 
 def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
@@ -138,6 +172,7 @@ def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
     for name in functools.WRAPPER_ASSIGNMENTS:
         metric.__dict__[name] = getattr(function, name, None)
     metric.__dict__["__wrapped__"] = function
+    metric.__dict__["__signature__"] = _SIGNATURE  # it is called with a cube, whatever the function takes
     return metric
 
 
@@ -155,22 +190,29 @@ def as_metric(
     The function gets plain arrays for one configuration and repeat: labels (binary: 1 = positive class, else class
     codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
     without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
-    it is much slower than the built-in metrics. Can be used as a decorator.
+    it is much slower than the built-in metrics. Can be used as a decorator. Weights
+    count repeated rows: a function that averages must use them, or bootstrap scores are wrong.
 
     Parameters
     ----------
-    function
+    function : callable, optional
         The function; omitted when used as a decorator with arguments.
-    direction
-        ``"maximize"`` or ``"minimize"``.
-    range
-        Smallest and largest possible value.
-    name
+    direction : {"maximize", "minimize"}
+        Which values are better.
+    range : tuple of float
+        Smallest and largest possible value. The calibrated interval needs one end of it.
+    name : str, optional
         Its name in results; the function's own by default.
-    uses
+    uses : str
         Kind of predictions it needs (see `Metric`); ``"any"`` by default.
-    requires
-        ``"classes"`` when it is undefined unless every class is present.
+    requires : str
+        What the labels of a draw must hold, such as ``"classes"`` when it is undefined unless every class is present
+        (see `Metric`); nothing by default.
+
+    Returns
+    -------
+    Metric
+        The metric; or a decorator, when `function` is omitted.
 
     Examples
     --------

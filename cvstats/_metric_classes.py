@@ -15,7 +15,15 @@ from ._metric import Metric, define
 
 @define(direction="maximize", range=(0.0, 1.0), family="mean", uses="label", monotone=1)
 def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Share of samples whose predicted class is right.
+    r"""Share of samples whose predicted class is right.
+
+    .. math:: \frac1N \sum_i I(\hat y_i = y_i)
+
+    Misleading when classes are unbalanced: always predicting a class that makes up 90 % scores .9.
+
+    References
+    ----------
+    Ferri, Hernandez-Orallo, Modroiu (2009), doi:10.1016/j.patrec.2008.08.010.
 
     Examples
     --------
@@ -28,7 +36,15 @@ def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(direction="minimize", range=(0.0, 1.0), family="mean", uses="label", monotone=-1)
 def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Share of samples whose predicted class is wrong: the mean 0-1 loss.
+    r"""Share of samples whose predicted class is wrong: the mean 0-1 loss, one minus the accuracy.
+
+    .. math:: \frac1N \sum_i I(\hat y_i \ne y_i)
+
+    It says nothing about a population with another class ratio than the sample's: see `prior_error`.
+
+    References
+    ----------
+    Ferri, Hernandez-Orallo, Modroiu (2009), doi:10.1016/j.patrec.2008.08.010.
 
     Examples
     --------
@@ -61,7 +77,15 @@ def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     formula=_mean_recall,
 )
 def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Mean over classes of the share of that class predicted right. NaN when a class is absent.
+    r"""Mean over classes of the share of that class predicted right.
+
+    .. math:: \frac1K \sum_k \frac{\#\{i : \hat y_i = y_i = k\}}{\#\{i : y_i = k\}}
+
+    NaN when a class is absent; noisy when one has few samples.
+
+    References
+    ----------
+    Brodersen, Ong, Stephan, Buhmann (2010), doi:10.1109/ICPR.2010.764.
 
     Examples
     --------
@@ -96,7 +120,13 @@ def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndar
     formula=_share_of_class,
 )
 def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Share of the positive class predicted positive (recall). NaN without positives.
+    """Share of the positive class predicted positive (recall): TP / (TP + FN).
+
+    NaN without positives. Always predicting the positive class makes it 1, so do not select by it alone.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 1: sensitivity and specificity. BMJ 308, 1552. doi:10.1136/bmj.308.6943.1552
 
     Examples
     --------
@@ -119,7 +149,13 @@ def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     formula=_share_of_class,
 )
 def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Share of the negative class predicted negative. NaN without negatives.
+    """Share of the negative class predicted negative: TN / (TN + FP).
+
+    NaN without negatives. Always predicting the negative class makes it 1, so do not select by it alone.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 1: sensitivity and specificity. BMJ 308, 1552. doi:10.1136/bmj.308.6943.1552
 
     Examples
     --------
@@ -157,7 +193,12 @@ def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
 def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
 
-    NaN when a class is neither present nor predicted.
+    It ignores true negatives, so it depends on which class is positive and on the class ratio. NaN when a class is
+    neither present nor predicted.
+
+    References
+    ----------
+    Sokolova, Lapalme (2009), doi:10.1016/j.ipm.2009.03.002.
 
     Examples
     --------
@@ -194,9 +235,15 @@ def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     formula=_correlation,
 )
 def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Matthews correlation coefficient; Gorodkin's R_K for more than two classes. 0/0 counts as 0.
+    r"""Matthews correlation coefficient of predicted and true class; Gorodkin's R_K for more than two classes.
 
-    Gorodkin (2004), doi:10.1016/j.compbiolchem.2004.09.006.
+    .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
+
+    0/0 counts as 0: a constant prediction, or samples of one class, correlate with nothing.
+
+    References
+    ----------
+    Matthews (1975), doi:10.1016/0005-2795(75)90109-9; Gorodkin (2004), doi:10.1016/j.compbiolchem.2004.09.006.
 
     Examples
     --------
@@ -212,18 +259,25 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
 
     .. math:: \varepsilon = \sum_y P(Y = y) \, \hat\varepsilon_y
 
-    with the error of each class estimated from that class's samples alone (paper 001's equation 14). It is what to
-    use when classes were sampled separately, so that their ratio in the data says nothing about the population.
+    with the error of each class estimated from that class's samples alone. It is what to use when classes were sampled
+    separately, so that their ratio in the data says nothing about the population. It is no better than the prior that
+    you give, and undefined (NaN) when a class is absent.
 
     Parameters
     ----------
-    prior
+    prior : dict or float
         ``{label: probability}``; with two classes one of them is enough. A number is the probability of the *first*
-        class (the negative one of two), the paper's *c*.
+        class (the negative one of two), the paper's *c*. Probabilities that do not add up to 1, and labels that are not
+        classes of the cube, are errors.
+
+    Returns
+    -------
+    Metric
+        For `score` and every protocol, as any other metric.
 
     References
     ----------
-    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527.
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, equation 14.
 
     Examples
     --------

@@ -11,9 +11,15 @@ SMOOTHING = 8.0
 
 @define(direction="minimize", range=(0.0, 2.0), family="mean", uses="probability", monotone=-1)
 def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Brier score: the squared distance of the probability from the outcome.
+    r"""Brier score: the mean squared distance of the probability from the outcome.
 
-    For two classes (p - y)^2; for more the sum over classes, so that it lies in [0, 2].
+    .. math:: \frac1N \sum_i (p_i - y_i)^2
+
+    for two classes; for more the sum over classes, so that it lies in [0, 2]. It judges calibration and ranking
+    together: two classifiers of equal score may fail in different ways.
+
+    References
+    ----------
     Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
 
     Examples
@@ -32,7 +38,16 @@ def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(direction="minimize", range=(0.0, np.inf), family="mean", uses="probability", monotone=-1)
 def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Minus the mean log probability of the true class, unclipped: a certain but wrong prediction costs infinity.
+    r"""Minus the mean log probability of the true class.
+
+    .. math:: -\frac1N \sum_i \log p_i(y_i)
+
+    Unclipped: one certain but wrong prediction makes it infinite. Rare large losses dominate it, so intervals for
+    nearly separated classes are too short: see `calibrated`.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), doi:10.1198/016214506000001437.
 
     Examples
     --------
@@ -50,10 +65,17 @@ def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(direction="minimize", range=(0.0, 1.0), family="mean", uses="margin", binary_only=True, monotone=-1)
 def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Error rate with the step replaced by (1 - y tanh(8 f)) / 2, f the score minus the threshold, y = -1 or 1.
+    r"""Error rate with its step smoothed, so that it changes gradually with the tuning values.
 
-    Cawley and Talbot (2010), section 4.2, after Bo, Wang and Jiao (2006), doi:10.1162/neco.2006.18.2.454 (the
-    smoothing constant 8 is theirs).
+    .. math:: \frac1N \sum_i \frac{1 - y_i \tanh(8 f_i)}{2}
+
+    with f the score minus the threshold and y = -1 or 1. For two classes. It depends on the scale of the scores: small
+    scores near the threshold count about one half each.
+
+    References
+    ----------
+    Bo, Wang, Jiao (2006), doi:10.1162/neco.2006.18.2.454 (the constant 8 is theirs); used by Cawley, Talbot (2010),
+    JMLR 11, 2079-2107, section 4.2. https://www.jmlr.org/papers/v11/cawley10a.html
 
     Examples
     --------
@@ -77,7 +99,15 @@ def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
 def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Mean squared error.
+    r"""Mean squared error.
+
+    .. math:: \frac1N \sum_i (p_i - y_i)^2
+
+    A few large errors dominate it; see `mae`.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
 
     Examples
     --------
@@ -90,7 +120,15 @@ def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
 def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Mean absolute error.
+    r"""Mean absolute error.
+
+    .. math:: \frac1N \sum_i |p_i - y_i|
+
+    Minimised by the conditional median, not the mean: it prefers other predictions than `mse` when errors are skewed.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
 
     Examples
     --------
@@ -107,7 +145,16 @@ def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
 
 @define(direction="minimize", range=(0.0, np.inf), family="smooth", uses="value", linear=False, formula=_root)
 def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Root mean squared error, within each repeat and then averaged.
+    r"""Root mean squared error, within each repeat and then averaged.
+
+    .. math:: \sqrt{\tfrac1N \sum_i (p_i - y_i)^2}
+
+    In the unit of the labels. Averages over folds or repeats of roots are never larger than the root of the pooled
+    mean.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
 
     Examples
     --------
@@ -151,9 +198,16 @@ def _explained(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     formula=_explained,
 )
 def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Coefficient of determination, 1 - SSE / SST, with the mean of the judged samples as the baseline.
+    r"""Coefficient of determination, with the mean of the judged samples as the baseline.
 
-    NaN when the labels do not vary.
+    .. math:: 1 - \sum_i (p_i - y_i)^2 \Big/ \sum_i (y_i - \bar y)^2
+
+    Negative when predictions are worse than that mean. NaN when the labels do not vary; meaningless in small folds,
+    where the baseline has seen the samples it predicts.
+
+    References
+    ----------
+    Kvalseth (1985). Cautionary note about R2. The American Statistician 39, 279-285. doi:10.1080/00031305.1985.10479448
 
     Examples
     --------

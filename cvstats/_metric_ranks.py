@@ -19,7 +19,9 @@ _RANK: dict[str, Any] = {
 
 @define(**_RANK, statistic="auc", multiclass="pairs", requires="classes")
 def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Area under the ROC curve: how often a positive scores above a negative, ties counting one half.
+    r"""Area under the ROC curve: how often a positive scores above a negative, ties counting one half.
+
+    .. math:: \frac{1}{mn} \sum_{i: y_i = 1} \sum_{j: y_j = 0} I(p_i > p_j) + \tfrac12 I(p_i = p_j)
 
     For more than two classes Hand and Till's average over pairs of classes. Higher scores always mean the positive
     class (no direction is guessed). NaN when a class is absent. Pooling scores over folds assumes that they are
@@ -40,7 +42,17 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(**_RANK, statistic="auc", multiclass="macro", requires="classes")
 def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Multi-class AUC, each class against the rest, averaged equally over classes.
+    r"""Multi-class AUC, each class against the rest, averaged equally over classes.
+
+    .. math:: \frac1K \sum_k AUC(k \text{ against the rest})
+
+    Two classes: the usual `auc`. Unlike Hand and Till's average over pairs it depends on the class ratio. NaN when a
+    class is absent.
+
+    References
+    ----------
+    Fawcett (2006). An introduction to ROC analysis. Pattern Recognition Letters 27, 861-874.
+    doi:10.1016/j.patrec.2005.10.010
 
     Examples
     --------
@@ -53,7 +65,16 @@ def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(**_RANK, statistic="auc", multiclass="weighted", requires="classes")
 def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Multi-class AUC, each class against the rest, averaged by the frequency of the classes.
+    r"""Multi-class AUC, each class against the rest, averaged by the frequency of the classes.
+
+    .. math:: \sum_k \frac{n_k}{N} AUC(k \text{ against the rest})
+
+    Two classes: the usual `auc`. Frequent classes dominate it. NaN when a class is absent.
+
+    References
+    ----------
+    Fawcett (2006). An introduction to ROC analysis. Pattern Recognition Letters 27, 861-874.
+    doi:10.1016/j.patrec.2005.10.010
 
     Examples
     --------
@@ -66,10 +87,17 @@ def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 @define(**_RANK, statistic="average_precision", multiclass="macro", requires="positive")
 def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Average precision: the mean over positives of the precision at their score (steps, no interpolation).
+    r"""Average precision: the mean over positives of the precision at their score.
 
-    Tied scores form one threshold. For more than two classes each class against the rest, averaged equally.
-    NaN without positives.
+    .. math:: \frac1m \sum_{i: y_i = 1} \frac{\#\{j : p_j \ge p_i, y_j = 1\}}{\#\{j : p_j \ge p_i\}}
+
+    Steps, no interpolation; tied scores form one threshold. For more than two classes each class against the rest,
+    averaged equally. NaN without positives. Its chance level is the share of positives, so values from samples with
+    different class ratios cannot be compared.
+
+    References
+    ----------
+    Davis, Goadrich (2006), doi:10.1145/1143844.1143874.
 
     Examples
     --------
@@ -94,7 +122,8 @@ def concordance(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
     A pair is comparable when the sample with the earlier time had its event observed; one censored at the very time
     of another's event outlives it; two events at one time are not comparable. Tied predictions count one half.
-    Values of kind ``"score"`` are risks (higher = earlier event), of kind ``"value"`` predicted times.
+    Values of kind ``"score"`` are risks (higher = earlier event), of kind ``"value"`` predicted times. NaN without
+    comparable pairs; with heavy censoring it depends on who was censored.
 
     References
     ----------

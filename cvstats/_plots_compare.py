@@ -25,15 +25,22 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     ax : matplotlib Axes, optional
         Where to draw; a new figure of fitting height otherwise.
     title : str
+        Shown above the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
         Best ranks are on the left. The critical difference is drawn to scale above the axis (Nemenyi only).
 
+    Raises
+    ------
+    InputError
+        `result` does not come from `critical_difference`, or holds several tables.
+
     References
     ----------
     Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
 
     Examples
     --------
@@ -119,6 +126,11 @@ def plot_bias(
     ndarray of matplotlib.axes.Axes
         Rows (bias, spread) by columns (methods); their figure is ``axes[0, 0].figure``. Error bars are the
         confidence limits of the mean; bias above zero is optimistic.
+
+    Raises
+    ------
+    InputError
+        `table` does not come from `bias_table`, lacks the dims named, or has more than one further dim.
 
     Examples
     --------

@@ -41,6 +41,7 @@ def plot_intervals(
     ax : matplotlib Axes, optional
         Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
     numbers : bool
         Whether to print each estimate and interval at the right.
     truth : float, optional
@@ -50,6 +51,11 @@ def plot_intervals(
     -------
     matplotlib.axes.Axes
         Dots are estimates, bars intervals, open diamonds the naive value (``naive``).
+
+    Raises
+    ------
+    InputError
+        `results` are in different metrics, or hold several data sets.
 
     Examples
     --------
@@ -158,7 +164,9 @@ def plot_win_rates(
     top : int
         How many configurations to show; the others share one bar at the bottom.
     ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
     longest : int
         Characters of a name that are shown; the middle of longer ones is left out.
 
@@ -166,6 +174,11 @@ def plot_win_rates(
     -------
     matplotlib.axes.Axes
         The configuration selected on all samples has a solid bar, the others are hatched.
+
+    Raises
+    ------
+    InputError
+        `result` has no ``win_rate``, or holds several data sets.
 
     Examples
     --------
@@ -234,12 +247,19 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     curve : Dataset
         From `optimism_curve`.
     ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
         The shaded gap is the optimism.
+
+    Raises
+    ------
+    InputError
+        `curve` does not come from `optimism_curve`.
 
     Examples
     --------

@@ -44,12 +44,19 @@ def plot_coverage(
     level : float, optional
         The promised level; by default the study's ``conf_level``.
     ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
         Bars are two Monte-Carlo standard errors on either side.
+
+    Raises
+    ------
+    InputError
+        `study` does not come from `coverage`, mixes levels, or has more than one dim besides `x`.
 
     Examples
     --------
@@ -167,13 +174,21 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
         From `prior_curve` (whose classical estimate becomes a dashed line), or `separate_cv` with several priors;
         configurations or methods become lines.
     ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
     mark : float, optional
         A prior to mark with a line, such as the share of the class in the data or in the population.
 
     Returns
     -------
     matplotlib.axes.Axes
+        Lines with their intervals as bands.
+
+    Raises
+    ------
+    InputError
+        `result` has one prior only, or more than one dim besides ``prior``.
 
     Examples
     --------
@@ -236,12 +251,19 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     result : Dataset
         From `bbcd`, with ``dropped_after``.
     ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
     title : str
+        Shown above the axes.
 
     Returns
     -------
     matplotlib.axes.Axes
         The filled area is the work that was done, the hatched one the work saved.
+
+    Raises
+    ------
+    InputError
+        `result` does not come from `bbcd`, or holds several data sets.
 
     Examples
     --------

@@ -37,34 +37,40 @@ def as_cube(
 
     Parameters
     ----------
-    predictions
+    predictions : array-like, DataArray, DataFrame, list or dict
         Array of sample x configuration [x repeat] [x label_class] (one dimension is one configuration), DataArray
         with dims of those names in any order (other dims are batch dims), data frame (rows are samples, columns
         configurations), or a list or mapping of one array per configuration. NaN means *not predicted*.
-    labels
+    labels : array-like, optional
         The truth, one per sample: classes, numbers or survival times. Labels that carry ids (Series, DataArray)
         are matched by id. May be omitted for a DataArray that has a ``label`` coordinate.
-    folds
+    folds : array-like or list of index arrays, optional
         Which fold held each sample out: ids per sample [x repeat], or a list of test-index arrays.
-    samples, configurations, repeats
+    samples, configurations, repeats : sequence, optional
         Names along those dims. Configurations keep the order in which they are given.
-    classes
+    classes : sequence, optional
         Names of the classes; with it the last axis of a numeric array is ``label_class``.
-    groups, weights, event
+    groups, weights, event : array-like, optional
         Cluster id, case weight, and (survival) 1 = observed, 0 = censored; one per sample.
-    kind
+    kind : str, optional
         What the values are: ``"label"``, ``"score"``, ``"probability"`` or ``"value"``. Inferred when omitted:
         values that are all labels are labels; numbers in [0, 1] for class labels are probabilities (of the positive
         class); other numbers for two classes are scores; numbers for numeric labels are values.
-    positive
+    positive : label, optional
         The positive class. 0/1, booleans and -1/1 take the larger; any other two labels need it.
-    threshold
+    threshold : float, optional
         A score is positive when strictly above it: 0.5 for probabilities, no default for scores.
 
     Returns
     -------
     xarray.DataArray
         Named ``prediction``, with coordinates ``label``, ``kind`` and whatever else was given or settled.
+
+    Raises
+    ------
+    InputError
+        Sizes or ids that do not match; missing labels; two classes of which neither is the known positive; values that
+        do not fit their kind; duplicate names. Nothing is repaired.
 
     Examples
     --------
@@ -108,6 +114,21 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
     Checks dims, unique sample and configuration names, missing labels (allowed only where every prediction is
     missing), fold ids, case weights, and that values fit their ``kind``. Values of a dask-backed cube are checked
     block by block when they are used, not here.
+
+    Parameters
+    ----------
+    cube : DataArray
+        What should be a cube.
+
+    Returns
+    -------
+    xarray.DataArray
+        The same object.
+
+    Raises
+    ------
+    InputError
+        The first rule that is broken, with the labels that break it.
 
     Examples
     --------

@@ -42,9 +42,9 @@ def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Predictions made by `as_cube`; dask-backed ones are read block by block.
-    level
+    level : float
         One minus the family-wise error rate at which ``shifted`` is true and a warning is given.
 
     Returns

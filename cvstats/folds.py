@@ -36,28 +36,34 @@ def kfold(
 
     Parameters
     ----------
-    labels
+    labels : array-like
         One label per sample. Strings, integers and booleans are classes. Floats are classes when there are two
         distinct values, or when all are whole numbers that occur at least `k` times each; otherwise they are numbers.
         A DataArray (dim ``sample``) or a pandas Series keeps its sample ids.
-    k
+    k : int or "loo"
         The number of folds, or ``"loo"`` (the same as the number of samples) for leave-one-out; with `groups`,
         ``"loo"`` leaves out one group at a time.
-    repeats
+    repeats : int
         The number of random partitions.
-    stratified
+    stratified : bool
         Spread every class evenly: fold sizes differ by at most one, overall and within each class. For numbers,
         every run of `k` neighbours in sorted order puts one sample into each fold.
-    groups
+    groups : array-like, optional
         Cluster ids (one per sample) that are never split. Balance is then as good as a greedy deal followed by
         moves and swaps of whole groups can make it.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator; the same seed gives the same folds.
 
     Returns
     -------
     xarray.DataArray
         ``fold(sample, repeat)``, integers from 0, with the coordinates ``label`` and, if given, ``group``.
+
+    Raises
+    ------
+    InputError
+        More folds than samples (or groups); a class that only one sample (or group) has; missing labels; repeats of
+        leave-one-out.
 
     Notes
     -----
@@ -131,7 +137,18 @@ def separate_folds(
 
     A class-0 sample is numbered by its fold ``U_i`` among `k0`, a class-1 sample by its fold ``V_j`` among `k1`;
     class 0 is the first in sorted order. One model is trained per pair ``(i, j)``, without ``U_i`` and ``V_j``: see
-    `pairs`. Sizes differ by at most one within a class. ``"loo"`` leaves out one sample of that class at a time.
+    `pairs`. Sizes differ by at most one within a class.
+
+    Parameters
+    ----------
+    labels : array-like or DataArray
+        One label per sample, of exactly two classes.
+    k0, k1 : int or "loo"
+        Folds of class 0 and of class 1, 2 up to the size of the class; ``"loo"`` leaves out one sample of it at a time.
+    repeats : int
+        The number of random partitions.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator; the same seed gives the same folds.
 
     Returns
     -------
@@ -177,7 +194,7 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
 
     Parameters
     ----------
-    fold
+    fold : DataArray
         What `separate_folds` returned: ``fold(sample[, repeat])`` with the coordinate ``label`` of two classes.
 
     Returns
@@ -186,6 +203,14 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
         The masks ``train(pair, sample[, repeat])`` (everything but ``U_i`` and ``V_j``) and ``test`` (both), and
         ``partner``: at which place of the cube's ``partner`` dim to put the prediction of a test sample (-1 for
         training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j.
+
+    Notes
+    -----
+    k0 x k1 models are trained: 25 for five folds each, n0 x n1 when both classes are left out one by one.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527.
 
     Examples
     --------
@@ -220,18 +245,31 @@ def nested_folds(
 
     Parameters
     ----------
-    fold
-        The outer design ``fold(sample[, repeat])``.
-    k
+    fold : DataArray
+        The outer design ``fold(sample[, repeat])``, two folds or more.
+    k : int, optional
         The number of inner folds, dealt afresh inside each training set (stratified by the coordinate ``label``,
         groups of the coordinate ``group`` kept whole). Default: the remaining outer folds serve as inner folds, so
-        that one model is trained for every pair of folds and nothing is random.
+        that one model is trained for every pair of folds and nothing is random; that needs three outer folds.
+    stratified : bool
+        Whether inner folds of a given `k` spread the classes evenly.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator, for a given `k`.
 
     Returns
     -------
     xarray.DataArray
         ``fold(sample, outer_fold[, repeat])``, integers from 0; **-1 marks the samples of the outer fold itself**.
         It is the ``fold`` coordinate that the inner predictions of `ncv` carry, and `train_test` turns it into masks.
+
+    Notes
+    -----
+    A class with fewer samples than `k` in some training set lowers the number of inner folds there, with one warning.
+
+    References
+    ----------
+    Varma, Simon (2006). Bias in error estimation when using cross-validation for model selection. BMC Bioinformatics
+    7, 91. doi:10.1186/1471-2105-7-91
 
     Examples
     --------
@@ -273,13 +311,18 @@ def train_test(fold: xr.DataArray) -> xr.Dataset:
 
     Parameters
     ----------
-    fold
+    fold : DataArray
         What `kfold` or `nested_folds` returned, or any array of fold ids with a ``sample`` dim.
 
     Returns
     -------
     xarray.Dataset
         ``train(sample, fold, ...)`` and ``test(sample, fold, ...)``. Samples marked -1 are in neither.
+
+    Raises
+    ------
+    InputError
+        `fold` is no DataArray with the dim ``sample``, or holds floats.
 
     Examples
     --------

@@ -52,25 +52,27 @@ def select_and_judge(
 
     Parameters
     ----------
-    cube, metric
-        The predictions that choose, and by which metric.
-    choose
+    cube : DataArray
+        The predictions that choose.
+    metric : str or Metric
+        By which they choose and judge.
+    choose : DataArray
         Weights that choose.
-    judge
+    judge : DataArray, optional
         Weights that judge; by default the samples left out of the draw (weight one where `choose` is zero).
-    judge_cube
+    judge_cube : DataArray, optional
         The predictions that judge, when they are others (another repeat, the outer folds): same samples and
         configurations, matched by label.
-    select
+    select : callable
         Selection strategy, see `select_best`.
-    ties
+    ties : {"random", "first"}
         ``"random"`` breaks ties inside a draw by a key of seed, draw and configuration label; ``"first"`` takes the
         first configuration. Strategies other than `select_best` break ties by their own rule.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed of the tie keys.
-    batch
+    batch : int, optional
         Draws at a time (rounded up to a multiple of 32); bounds memory, never changes a result.
-    progress
+    progress : bool
         Show a progress bar.
 
     Returns
@@ -79,6 +81,16 @@ def select_and_judge(
         ``selected(draw)``, ``value(draw)``, ``usable(draw)``; ``win_rate(configuration)``, ``score(configuration)``
         (on all samples; NaN for those that may not be selected) and ``score_variance(configuration)`` (variance over
         usable draws); ``n_draws`` and ``n_redrawn``.
+
+    Raises
+    ------
+    InputError
+        Weights or `judge_cube` that do not match the cube's labels; negative weights; no configuration that predicted
+        every sample.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, whose Algorithm 5 it generalises.
 
     Examples
     --------

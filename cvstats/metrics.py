@@ -30,18 +30,19 @@ __all__ = [
 def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.DataArray:
     """Return the metric of every configuration.
 
-    The metric is computed within each repeat and averaged over repeats. Case weights (coordinate ``weight``) count
-    as repeated rows. Predictions that are missing are left out; a sample's value is then its mean over the repeats
-    that have it.
+    The estimand is the performance of each configuration fixed in advance. The metric is computed within each repeat
+    and averaged over repeats. Case weights (coordinate ``weight``) count as repeated rows. Predictions that are missing
+    are left out; a sample's value is then its mean over the repeats that have it.
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Predictions made by `as_cube`.
-    metric
-        Name or metric.
-    average
-        ``"pooled"``: once over all samples. ``"fold"``: within each fold, then the mean over folds (needs folds).
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric. One that does not fit the kind of predictions is an error.
+    average : {"pooled", "fold"}
+        Once over all samples; or within each fold, then the mean over folds (needs folds, and is NaN with one warning
+        where a fold lacks what the metric needs).
 
     Returns
     -------

@@ -39,19 +39,26 @@ def optimism_curve(
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric.
-    sizes
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    sizes : sequence of int, optional
         Numbers of configurations; by default about 25 from 1 to all.
-    times
+    times : int
         Bootstrap draws.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator. With `winner`'s seed and number of draws, the curve ends at its ``bbc_plain``.
 
     Returns
     -------
     xarray.Dataset
         ``naive``, ``estimate`` and ``optimism`` over ``n_configurations``.
+
+    Raises
+    ------
+    InputError
+        The cube has batch dims, or `sizes` exceed the number of complete configurations.
 
     Notes
     -----

@@ -45,23 +45,25 @@ def read_predictions(
 
     Parameters
     ----------
-    path
+    path : str, path, DataFrame, list or dict
         File name, data frame, or mapping of arrays. A list or mapping of files is one configuration each, named by the
         mapping's keys or the file names; a list inside a mapping is one file per fold.
-    format
+    format : str
         Name of the layout when the columns fit several.
-    positive
+    positive : label, optional
         The positive class, for two classes other than 0/1, booleans and -1/1.
-    columns
+    columns : dict, optional
         Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
         classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
-    labels
+    labels : array-like, optional
         The truth, for layouts that lack it: one per sample in order, or a Series by sample id.
-    kind
+    kind : str, optional
         As in `as_cube`; ``"label"`` takes predicted classes where a file also has probabilities.
-    encoding, max_bytes
-        Of text files; the size after decompression at which reading stops.
+    encoding : str
+        Of text files.
+    max_bytes : int
+        The size after decompression at which reading stops.
 
     Returns
     -------
@@ -212,12 +214,23 @@ def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
 def load_report(cube: xr.DataArray) -> dict[str, Any]:
     """Return what was read and how: the layout, sizes, missing cells, and notes on what was found.
 
+    Parameters
+    ----------
+    cube : DataArray
+        What `read_predictions` or `example_cube` returned. The report is kept on the cube and survives netCDF and Zarr;
+        arithmetic loses it.
+
     Returns
     -------
     dict
         ``layout, title, recognised, source, rows, samples, configurations, repeats, folds, classes, kind,
         missing_cells, duplicate_rows, truth_conflicts`` (both 0: they are errors), ``averaged_repeats,
-        zero_filled_folds, ignored_columns, notes``. It is kept on the cube and survives netCDF and Zarr.
+        zero_filled_folds, ignored_columns, notes``.
+
+    Raises
+    ------
+    InputError
+        The cube was made in another way and has no report.
 
     Examples
     --------
@@ -238,18 +251,30 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
 
     Parameters
     ----------
-    path
+    path : str or path
         The file (.nc) or store (.zarr).
-    chunks
-        None loads the cube. Anything else (``{}``, ``"auto"``, ``{"configuration": 500}``) leaves it on disk and
-        returns a cube backed by dask, which every protocol streams.
+    chunks : None, {}, "auto" or dict
+        None loads the cube. Anything else, such as ``{"configuration": 500}``, leaves it on disk and returns a cube
+        backed by dask, which every protocol streams. Chunk along ``configuration``: a draw needs all samples at once.
+
+    Returns
+    -------
+    xarray.DataArray
+        The cube as it was written: values, coordinates, order and load report.
+
+    Raises
+    ------
+    InputError
+        No such file; not a cube; corrupt or cut off. Tables of predictions are for `read_predictions`.
 
     Examples
     --------
+    >>> import tempfile
     >>> import cvstats as cs
     >>> cube = cs.example_cube("iris")
-    >>> cs.write_cube(cube, "iris.nc")  # doctest: +SKIP
-    >>> cs.read_cube("iris.nc").identical(cube)  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cs.write_cube(cube, f"{folder}/iris.nc")
+    ...     cs.read_cube(f"{folder}/iris.nc").identical(cube)
     True
     """
     from .formats._stores import open_store
@@ -264,23 +289,33 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table).
-    path
+    path : str or path
         Where to; the extension says the format.
-    append
+    append : bool
         For Zarr: merge into the store instead. Configurations, repeats and samples that are not there yet are added,
         cells that are empty (NaN) are filled, the rest must agree: nothing stored is ever overwritten, so a training
         job may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
         predictions must be those of the store. Several processes may append; readers see the store as it was
         before or after, never between.
 
+    Raises
+    ------
+    InputError
+        Unknown extension; no such folder; appended cells, labels or folds that contradict the store; coordinates that
+        files cannot hold; dims that a table has no place for.
+
     Examples
     --------
+    >>> import tempfile
     >>> import cvstats as cs
-    >>> cube = cs.example_cube()
-    >>> for name in cube.configuration.values:  # doctest: +SKIP
-    ...     cs.write_cube(cube.sel(configuration=[name]), "run.zarr", append=True)
+    >>> cube = cs.example_cube("diabetes")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in cube.configuration.values[:3]:  # as each finishes training
+    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.zarr", append=True)
+    ...     cs.read_cube(f"{folder}/run.zarr").sizes["configuration"]
+    3
     """
     path = Path(path)
     if not isinstance(cube, xr.DataArray):
@@ -323,6 +358,16 @@ def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     which an interval must allow for). ``breast_cancer_inner`` holds its inner predictions for `ncv` and `winner`,
     ``breast_cancer_training`` the training predictions of the first repeat, ``breast_cancer_separate`` a case-control
     sample for `separate_cv`. ``diabetes`` is a regression, ``iris`` has three classes.
+
+    Parameters
+    ----------
+    name : str
+        One of the names above; any other is an error that lists them.
+
+    Returns
+    -------
+    xarray.DataArray
+        The cube, with tuning values, ``family`` and ``complexity`` as coordinates of the configurations where known.
 
     References
     ----------

@@ -40,20 +40,27 @@ def report_text(
     Winderbaum and Koch (2022) show five implementations that a paper would all call "cross-validation", with very
     different errors. The paragraph says which one it was: the partition, its repeats and strata, the configurations
     and tuning values tried, where preprocessing was fitted, what chose the winner and how ties were broken, on which
-    samples it was judged, which model the estimate is for, the correction, the interval, software and seed.
+    samples it was judged, which model the estimate is for, the correction, the interval, software and seed. It knows
+    only what the cube holds: how models were trained is for you to add.
 
     Parameters
     ----------
-    cube, metric
-        Predictions, and the metric; by default by the kind of labels (`report_html`).
-    format
-        ``"text"``, ``"markdown"`` or ``"latex"``.
-    preprocessing
-        Where steps that learn from the data were fitted, which predictions cannot tell: ``"inside"`` the training
-        folds ([Pi1]), ``"outside"``, on all samples before splitting ([Pi2]), or ``"none"``. Left open in brackets
-        when omitted.
-    inner, regime, times, rng, level
-        As in `winner`.
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric, optional
+        By default by the kind of labels, as in `report_html`.
+    format : {"text", "markdown", "latex"}
+        The markup.
+    preprocessing : {"inside", "outside", "none"}, optional
+        Where steps that learn from the data were fitted, which predictions cannot tell: inside the training
+        folds ([Pi1]), outside, on all samples before splitting ([Pi2]), or none. Left open in brackets when omitted.
+    inner, regime, times, rng, level : as in `winner`
+        The seed is fixed at 1 unless given.
+
+    Returns
+    -------
+    str
+        The paragraph.
 
     References
     ----------
@@ -103,20 +110,22 @@ def report_html(
 
     Parameters
     ----------
-    cube, metric
-        Predictions, and the metric. By default ``"concordance"`` for survival, ``"mse"`` for numbers, ``"auc"`` for
-        scores or probabilities of two classes, ``"accuracy"`` otherwise.
-    path
+    cube : DataArray
+        Predictions made by `as_cube` or `read_predictions`.
+    metric : str or Metric, optional
+        By default ``"concordance"`` for survival, ``"mse"`` for numbers, ``"auc"`` for scores or probabilities of two
+        classes, ``"accuracy"`` otherwise.
+    path : str or path
         Where to write; the folder must exist. An existing file is replaced.
-    title
+    title : str, optional
         Heading; by default the headline number in words.
-    preprocessing
+    preprocessing : {"inside", "outside", "none"}, optional
         As in `report_text`.
-    inner, regime, times, rng, level
-        As in `winner`. The seed is fixed at 1 unless given, so that a report can be made again.
-    command
+    inner, regime, times, rng, level : as in `winner`
+        The seed is fixed at 1 unless given, so that a report can be made again.
+    command : str, optional
         The command that reproduces the report; by default the Python call.
-    progress
+    progress : bool
         Show progress bars.
 
     Returns
@@ -124,10 +133,21 @@ def report_html(
     pathlib.Path
         The file.
 
+    Raises
+    ------
+    InputError
+        No such folder, or one that cannot be written to; a cube of inner or separate-sampling predictions or with batch
+        dims; a metric that does not fit the predictions.
+
     Examples
     --------
+    >>> import tempfile
     >>> import cvstats as cs
-    >>> cs.report_html(cs.example_cube(), path="report.html")  # doctest: +SKIP
+    >>> cube = cs.example_cube().isel(repeat=0, configuration=slice(None, None, 10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cs.report_html(cube, "auc", path=f"{folder}/report.html", preprocessing="inside", times=200)
+    ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
     _check_preprocessing(preprocessing)
     target = check_target(path)

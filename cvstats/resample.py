@@ -196,23 +196,31 @@ def bootstrap(
 ) -> xr.DataArray:
     """Return bootstrap draws as counts over samples, what ``draws=`` of the protocols takes.
 
+    Each draw takes N of N samples with replacement; a sample is left out with probability (1 - 1/N)^N, about .37.
+
     Parameters
     ----------
-    cube
+    cube : DataArray
         Only its samples (and the coordinates named below) matter.
-    times
+    times : int
         Number of draws.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator; the same seed gives the same draws, and the first draws do not depend on `times`.
-    groups
+    groups : str or array-like, optional
         Clusters to draw whole: a coordinate's name or one value per sample; ``group`` of the cube by default.
-    strata
-        Classes to draw within: a coordinate's name (such as ``"label"``) or one value per sample.
+    strata : str or array-like, optional
+        Classes to draw within: a coordinate's name (such as ``"label"``) or one value per sample. A group that lies in
+        several strata is an error.
 
     Returns
     -------
     xarray.DataArray
         ``weights`` over ``draw, sample``; every row adds up to the number of samples unless groups differ in size.
+
+    References
+    ----------
+    Efron (1979). Bootstrap methods: another look at the jackknife. Annals of Statistics 7, 1-26.
+    doi:10.1214/aos/1176344552
 
     Examples
     --------
@@ -231,6 +239,30 @@ def bootstrap(
 
 def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632, rng: Rng = None) -> xr.DataArray:
     """Return draws without replacement: each holds the share `fraction` of the samples (or of the groups) once.
+
+    The default share is that of the distinct samples in a bootstrap draw, so about as many are left to judge. A draw
+    then chooses on fewer samples than a bootstrap draw counts, and the choice is noisier.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Only its samples (and the coordinate ``group``) matter.
+    times : int
+        Number of draws.
+    fraction : float
+        Share of the samples in a draw; it must leave samples both in and out.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``, 0 or 1; what ``draws=`` of the protocols takes.
+
+    References
+    ----------
+    Politis, Romano (1994). Large sample confidence regions based on subsamples under minimal assumptions. Annals of
+    Statistics 22, 2031-2050. doi:10.1214/aos/1176325770
 
     Examples
     --------
@@ -256,6 +288,23 @@ def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632,
 
 def jackknife(cube: xr.DataArray) -> xr.DataArray:
     """Return the leave-one-out weights: draw i leaves out sample i (or group i).
+
+    Its spread gives standard errors of smooth statistics; for quantiles and other jagged ones it fails, and N draws
+    hold the cube N times over: use `bootstrap` for large N.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Only its samples (and the coordinate ``group``) matter.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``, 0 or 1.
+
+    References
+    ----------
+    Efron, Stein (1981). The jackknife estimate of variance. Annals of Statistics 9, 586-596. doi:10.1214/aos/1176345462
 
     Examples
     --------

@@ -43,7 +43,30 @@ def select_best(
     std_error: np.ndarray | None = None,
     complexity: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the best-scoring configuration, the first of several equally good ones.
+    r"""Return the best-scoring configuration, the first of several equally good ones.
+
+    .. math:: j^* = \min\{j : \theta_j = \max_i \theta_i\}
+
+    with scores :math:`\theta` in performance direction. The papers' choice, and the default of every protocol.
+
+    Parameters
+    ----------
+    scores : array-like
+        Scores, configurations along the last axis; leading axes are draws. NaN is never chosen; if all are NaN the
+        first is returned, and protocols call such a draw unusable.
+    direction : {"maximize", "minimize"}
+        Which scores are better.
+    std_error, complexity : array-like, optional
+        Not used here; every strategy is called with them.
+
+    Returns
+    -------
+    ndarray
+        Index of the winner along the last axis.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4 (there *css*).
 
     Examples
     --------
@@ -61,10 +84,33 @@ def select_one_se(
     std_error: np.ndarray | None = None,
     complexity: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the simplest configuration within one bootstrap standard error of the best's score.
+    r"""Return the simplest configuration within one bootstrap standard error of the best's score.
 
-    Simplest means smallest `complexity`; without it the first. Ties in complexity go to the better score, then to
-    the first.
+    .. math:: j^* = \arg\min_j \{\, complexity_j : \theta_j \ge \theta_{best} - se_{best} \,\}
+
+    with scores :math:`\theta` in performance direction. Ties in complexity go to the better score, then to the first.
+    It trades a little performance for simplicity; estimates are then for *that* choice, not for the best score.
+
+    Parameters
+    ----------
+    scores : array-like
+        Scores, configurations along the last axis; leading axes are draws. NaN is never chosen.
+    direction : {"maximize", "minimize"}
+        Which scores are better.
+    std_error : array-like
+        Standard error of every score. Protocols supply it from their draws; missing is an error.
+    complexity : array-like, optional
+        What "simple" means: the cube's coordinate ``complexity``. Without it the first configuration is the simplest.
+
+    Returns
+    -------
+    ndarray
+        Index of the winner along the last axis.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone (1984). Classification and Regression Trees, section 3.4.3.
+    doi:10.1201/9781315139470
 
     Examples
     --------
@@ -82,7 +128,25 @@ def select_one_se(
 
 
 def select_within(loss: float) -> Select:
-    """Return the strategy "the simplest configuration within `loss` of the best's score".
+    r"""Return the strategy "the simplest configuration within `loss` of the best's score".
+
+    .. math:: j^* = \arg\min_j \{\, complexity_j : \theta_j \ge \theta_{best} - loss \,\}
+
+    with scores :math:`\theta` in performance direction; ties and missing complexity as in `select_one_se`.
+
+    Parameters
+    ----------
+    loss : float
+        What may be given up, in the metric's unit; 0 chooses among the tied best. Negative or infinite is an error.
+
+    Returns
+    -------
+    callable
+        A strategy for ``select=``, called as `select_best` is.
+
+    References
+    ----------
+    Kuhn, Johnson (2013). Applied Predictive Modeling, section 4.6. doi:10.1007/978-1-4614-6849-3
 
     Examples
     --------

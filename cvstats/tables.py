@@ -39,6 +39,11 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
         Dims first, then values, then other coordinates, then ``method, metric, conf_level, interval``. Rows keep the
         order of the labels as first seen; nothing is sorted.
 
+    Raises
+    ------
+    InputError
+        `x` is neither a Dataset nor a DataArray, or has no variables.
+
     Examples
     --------
     >>> import xarray as xr
@@ -118,13 +123,18 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
         Results of protocols or tests, or of `bind` itself. Labels along shared dims must agree.
     **named : Dataset
         Results to stack under the given name instead of their own, for example the same protocol with other settings.
-        (`winner` beside `bbc`, when both used that estimator, becomes ``"winner (bbc)"`` without being named.)
+        `winner` beside `bbc`, when both used that estimator, becomes ``"winner (bbc)"`` without being named.
 
     Returns
     -------
     Dataset
         With a ``method`` dim; ``metric``, ``conf_level`` and ``interval`` run along it. What a method does not
         offer is NaN (an empty string for text).
+
+    Raises
+    ------
+    InputError
+        Two results have one name, disagree in the labels of a shared dim, or are no results.
 
     Examples
     --------
@@ -250,6 +260,11 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         A copy with ``conf_low``, ``conf_high`` (and one-sided bounds, where there were any) and the coordinates
         ``conf_level`` and ``interval`` replaced. One-sided alternatives become two-sided intervals.
 
+    Raises
+    ------
+    InputError
+        `result` has neither kept draws nor a standard error with degrees of freedom.
+
     Examples
     --------
     >>> import xarray as xr
@@ -309,6 +324,11 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         ``sample`` (and other dims of the cube), ``selected``, ``prediction``, ``label``, ``fold`` and further
         coordinates of the samples; for numbers also ``residual`` (label minus prediction), for classes
         ``predicted_class`` and ``correct`` where the cube settles them.
+
+    Raises
+    ------
+    InputError
+        `result` has no ``selected``, holds several results, or selected what the cube does not have.
 
     Examples
     --------

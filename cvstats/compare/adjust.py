@@ -37,7 +37,7 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     Parameters
     ----------
     p : DataArray or array-like
-        p-values. NaN stays in place and is not counted as a test.
+        The p-values. NaN stays in place and is not counted as a test.
     method : str
         R's names, in any case: "holm", "hochberg", "hommel", "bonferroni", "BH" (or "fdr"), "BY", "none".
     dim : str or sequence of str, optional
@@ -55,6 +55,7 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     References
     ----------
     Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 65-70.
+    https://www.jstor.org/stable/4615733
     Benjamini, Hochberg (1995), JRSS B 57, 289-300. https://doi.org/10.1111/j.2517-6161.1995.tb02031.x
 
     Examples

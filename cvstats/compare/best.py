@@ -43,13 +43,15 @@ def best_set(
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric (any family, any number of repeats).
-    level
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric, of any family.
+    level : float
         Confidence level of the set.
-    draws, times, rng
+    draws, times, rng : as in `bbc`
         Draws from `bootstrap`, or how many to make, and seed or generator.
-    strata
+    strata : str, optional
         As in `winner`: "auto" draws within class for metrics that need every class.
 
     Returns

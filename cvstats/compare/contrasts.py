@@ -52,20 +52,22 @@ def contrast(
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric (any family, any number of repeats).
-    a, b
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric, of any family.
+    a, b : label, list of labels, or dict
         A configuration's label; a list of labels; or coordinate values of the configurations that make up the family,
         such as ``{"learner": "svm"}``.
-    level
+    level : float
         Confidence level.
-    draws, times, rng
+    draws, times, rng : as in `bbc`
         Draws from `bootstrap`, or how many to make, and seed or generator.
-    strata
+    strata : str, optional
         As in `winner`: "auto" draws within class for metrics that need every class.
-    select
+    select : callable, optional
         Selection strategy of the families; `select_best` by default.
-    keep_draws
+    keep_draws : bool
         Also return ``draw_estimate(draw)``.
 
     Returns

@@ -57,7 +57,9 @@ def critical_difference(
     References
     ----------
     Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
     Benavoli, Corani, Mangili (2016), Should we really use post-hoc tests based on mean-ranks?, JMLR 17(5), 1-10.
+    https://www.jmlr.org/papers/v17/benavoli16a.html
 
     Examples
     --------

@@ -47,6 +47,7 @@ def t_test(
     mu : float
         The mean (difference) under the null hypothesis.
     alternative : {"two-sided", "less", "greater"}
+        "greater": the mean (difference) exceeds `mu`.
     level : float
         Confidence level.
 

@@ -117,8 +117,8 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None =
     ----------
     x : DataArray
         One number per data set and method, without gaps.
-    dim, by, direction
-        As for `friedman_test`.
+    dim, by, direction : as in `friedman_test`
+        The data sets, the methods, and which values are better.
 
     Returns
     -------
@@ -136,6 +136,7 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None =
     ----------
     Nemenyi (1963), Distribution-free multiple comparisons, PhD thesis, Princeton University.
     Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
 
     Examples
     --------

@@ -57,6 +57,7 @@ def wilcoxon_test(
     Wilcoxon (1945), Individual comparisons by ranking methods, Biometrics Bulletin 1, 80-83.
     https://doi.org/10.2307/3001968
     Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
 
     Examples
     --------

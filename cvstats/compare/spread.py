@@ -41,6 +41,7 @@ def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", 
     by : str
         The dimension of the groups. All others are mapped over.
     center : {"median", "mean", "trimmed"}
+        What distances are taken from.
     trim : float
         Share cut from each end for ``center="trimmed"``.
 
@@ -151,10 +152,12 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
 
     Parameters
     ----------
-    x, other : DataArray
-        Paired samples, matched by label; NaN is left out with its partner.
+    x : DataArray
+        Numbers; NaN is left out with its partner.
     dim : str or sequence of str
         Where the pairs lie. All other dimensions are mapped over.
+    other : DataArray
+        The second sample, matched with `x` by label.
     level : float
         Confidence level of the interval for the ratio.
 

@@ -72,24 +72,32 @@ def bbc(
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric (any family).
-    draws
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric, of any family.
+    draws : DataArray, optional
         Weights from `bootstrap` (or your own); nothing random is left then. Unusable draws are skipped and counted.
-    times, rng
-        Number of draws, and seed or generator.
-    level, interval
-        Level of the two-sided interval and of the one-sided bounds, and the method: see `percentile`.
-    ties
+    times : int
+        Number of draws.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    level : float
+        Level of the two-sided interval and of the one-sided bounds.
+    interval : str or interval method
+        How the limits are made, by name or configured: see `percentile`.
+    ties : {"first", "random"}
         ``"first"`` or ``"random"``.
-    select
+    select : callable
         Selection strategy, run again in every draw.
-    strata
+    strata : str, optional
         None, ``"label"``, a coordinate's name, or ``"auto"`` (within class for metrics that need every class).
-    keep_draws
+    keep_draws : bool
         Also return ``draw_estimate(draw)`` and ``draw_selected(draw)``.
-    batch, progress
-        Draws at a time (bounds memory, never changes a result); progress bar.
+    batch : int, optional
+        Draws at a time (bounds memory, never changes a result).
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------

@@ -57,16 +57,18 @@ def bbcd(
 
     Parameters
     ----------
-    cube, metric
-        Predictions with folds, and metric. A configuration without predictions that others have counts as dropped
-        before that fold, so a cube saved while dropping can be replayed.
-    threshold
+    cube : DataArray
+        Predictions with folds. A configuration without predictions that others have counts as dropped before that fold,
+        so a cube saved while dropping can be replayed.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    threshold : float
         Drop when p is strictly above it; 1 never drops, and the result is that of `bbc`.
-    min_predictions
+    min_predictions : int
         Samples that must be predicted before the first drop.
-    draws
+    draws : DataArray, optional
         Weights for the final BBC only; dropping draws with `rng`.
-    times, rng, level, interval, ties, select, strata, keep_draws, batch, progress
+    times, rng, level, interval, ties, select, strata, keep_draws, batch, progress : as in `bbc`
         As in `bbc`. `select` also names the current best, and `strata` serves both bootstraps.
 
     Returns
@@ -166,15 +168,15 @@ def drop_configurations(
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         The predictions so far. Configurations that lack predictions others have were dropped before and stay so.
-    metric
+    metric : str or Metric
         Metric.
-    threshold
+    threshold : float
         Drop when the share of draws with a greater loss than the current best's is strictly above it.
-    min_predictions
+    min_predictions : int
         Keep everything until so many samples are predicted (`bbcd` uses 50, and so should you).
-    draws, times, rng, select, strata
+    draws, times, rng, select, strata : as in `bbc`
         As in `bbc`.
 
     Returns

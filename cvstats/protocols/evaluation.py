@@ -45,27 +45,29 @@ def evaluation_protocols(
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         The predictions that are judged, with the dim `dim`: for a test set by models trained on the realisation, or
         cross-validated (with folds) over the realisation's samples. Other batch dims (data sets, classifiers) are
         mapped over.
-    metric
+    metric : str or Metric
         What is reported.
-    selection, criterion
-        Predictions that choose in each realisation, such as leave-one-out predictions of its training set (their
-        samples may differ from those of `cube`), and the metric they choose by (default `metric`).
-    inner
+    selection : DataArray, optional
+        Predictions that choose in each realisation, such as leave-one-out predictions of its training set. Their
+        samples may differ from those of `cube`.
+    criterion : str or Metric, optional
+        The metric they choose by (default `metric`).
+    inner : DataArray, optional
         Instead of `selection`, for a cross-validated `cube`: inner predictions as `ncv` takes them. They choose per
         outer fold, by `metric`.
-    external
+    external : DataArray, optional
         Predictions that choose for the external protocol: with `dim` for each realisation, without it once for all.
         With `inner`, the cube itself by default.
-    parameters
+    parameters : sequence of str, optional
         The tuning values: numeric coordinates on ``configuration``. By default all of them except ``complexity`` and
         those named ``truth...`` or ``test_...``, or the configurations themselves when they are numbers.
-    first
+    first : int
         Number of realisations whose choices the median is taken of. A median that is not on the grid is an error.
-    dim
+    dim : str
         The dimension of the realisations.
 
     Returns
@@ -81,6 +83,7 @@ def evaluation_protocols(
     ----------
     Cawley, Talbot (2010). On over-fitting in model selection and subsequent selection bias in performance
     evaluation. Journal of Machine Learning Research 11, 2079-2107, section 5.
+    https://www.jmlr.org/papers/v11/cawley10a.html
 
     Examples
     --------

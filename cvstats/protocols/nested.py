@@ -33,16 +33,18 @@ def ncv(
 
     Parameters
     ----------
-    cube, metric
-        Outer predictions (with folds) and metric.
-    inner
+    cube : DataArray
+        Outer predictions, with folds.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    inner : DataArray
         Predictions over ``sample, configuration, outer_fold[, repeat][, inner_repeat]``, NaN on the samples of the
         outer fold itself. With a coordinate ``fold(sample, outer_fold[, repeat])`` the choice is by the average over
         inner folds, otherwise pooled. Samples of the outer fold carry any fold id; it is not read.
-    inner_kind
+    inner_kind : {"cv", "training"}
         ``"cv"``: inner cross-validation ([CV3] of Winderbaum and Koch). ``"training"``: predictions of each outer
         fold's model on its own training samples ([CV2]), which is not honest; the method is then labelled ``"cv2"``.
-    average
+    average : {"pooled", "fold"}
         ``"fold"``: mean over outer folds of the fold's score. ``"pooled"``: one score over all samples, each
         predicted by the configuration its fold chose.
 
@@ -51,6 +53,11 @@ def ncv(
     xarray.Dataset
         ``estimate``, ``fold_estimate`` and ``selected_fold`` over ``outer_fold[, repeat]``, ``win_rate`` (share of
         outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data).
+
+    Raises
+    ------
+    InputError
+        `inner` leaks (it has predictions for the samples of the outer fold itself), or does not match the cube.
 
     References
     ----------

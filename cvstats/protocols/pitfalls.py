@@ -57,19 +57,21 @@ def implementations(
 
     Parameters
     ----------
-    cube, leaky
-        Predictions under [Pi1] and under [Pi2], with the same samples and configurations (the tuning values).
-    metric
+    cube : DataArray or None
+        Predictions under [Pi1]; configurations are the tuning values. None when there are only leaky ones.
+    metric : str or Metric
         Any metric; other than means of losses are computed once over all samples, each predicted by what its fold
         chose.
-    training, leaky_training
+    leaky : DataArray, optional
+        Predictions under [Pi2], with the same samples and configurations.
+    training, leaky_training : DataArray, optional
         Predictions of each fold's model for its own training samples: ``sample, configuration, outer_fold[, repeat]``,
         NaN on the samples of the fold.
-    inner
+    inner : DataArray, optional
         Inner predictions (of [Pi1]), as `ncv` takes them. The choice is by the pooled inner error (19).
-    resubstitution
+    resubstitution : DataArray, optional
         Predictions of the rule trained on all samples for those samples, which (17) chooses the [CV2] value by.
-    truth
+    truth : DataArray, optional
         True error of the rule trained on all samples, over ``configuration``.
 
     Returns
@@ -84,7 +86,7 @@ def implementations(
     References
     ----------
     Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. Journal of Statistics
-    and Computer Science 1, 89-108.
+    and Computer Science 1, 89-106. doi:10.47509/JSCS.2022.v01i01.05
 
     Examples
     --------

@@ -63,16 +63,24 @@ def winner(
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric.
-    inner
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    inner : DataArray, optional
         Inner predictions as `ncv` takes them.
-    regime
+    regime : {"cv", "holdout"}
         ``"cv"``: models refitted in every fold. ``"holdout"``: fixed models.
-    draws, times, rng, level, interval, select, keep_draws, batch, progress
-        As in `bbc`; `interval` is a name or a configured method such as ``calibrated(safe_upper=True)``.
-    strata
+    draws, times, rng, level : as in `bbc`
+        Draws (or how many, and their seed), and the level of the interval.
+    interval : str or interval method
+        A name, or a configured method such as ``calibrated(safe_upper=True)``.
+    select : callable
+        Selection strategy, see `select_best`; run again in every draw.
+    strata : str, optional
         ``"auto"`` draws within class for metrics that need every class.
+    keep_draws, batch, progress : as in `bbc`
+        What to keep, how many draws at a time, and whether to show a progress bar.
 
     Returns
     -------
@@ -81,7 +89,8 @@ def winner(
 
     References
     ----------
-    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, for BBC.
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4, for BBC. The estimators for repeats and
+    inner predictions, BBC-X and the interval come with this package.
 
     Examples
     --------

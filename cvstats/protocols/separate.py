@@ -49,16 +49,20 @@ def separate_cv(
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Separate-sampling cube: dims ``sample, configuration, partner[, repeat]``; see `separate_folds`, `pairs`.
-    metric
+    metric : str or Metric
         A mean of per-sample losses: ``"error_rate"``, ``"brier"``, ``"log_loss"``, ``"smoothed_error_rate"``.
-    prior
+    prior : dict, float or array-like, optional
         ``{label: probability}`` (of two classes one is enough), or one number, the probability of the *first* class.
         An array of numbers (or ``{label: array}``) gives the dim ``prior``. Without it only class errors are
         returned, because then no overall estimate exists.
-    level, times, rng
-        Level of the percentile intervals, number of bootstrap draws (within each class), seed.
+    level : float
+        Level of the percentile intervals.
+    times : int
+        Number of bootstrap draws, within each class.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
 
     Returns
     -------
@@ -106,15 +110,19 @@ def prior_reweighted_cv(
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Ordinary cube: dims ``sample, configuration[, repeat]``.
-    metric, prior, level, times, rng
-        As in `separate_cv`; the prior is required.
+    metric, prior, level, times, rng : as in `separate_cv`
+        Loss, prior (required), level of the interval, number of draws, seed.
 
     Returns
     -------
     xarray.Dataset
         As `separate_cv`, with the method ``"prior_reweighted_cv"``.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, equation 14 with the class errors of 8.
 
     Examples
     --------
@@ -148,10 +156,10 @@ def classical_cv(
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Ordinary cube, or a separate-sampling cube with k0 = k1 and the coordinate ``fold``.
-    metric, level, times, rng
-        As in `separate_cv`.
+    metric, level, times, rng : as in `separate_cv`
+        Loss, level of the interval, number of draws, seed.
 
     Returns
     -------
@@ -183,23 +191,34 @@ def prior_curve(
     times: int = 1000,
     rng: Rng = None,
 ) -> xr.Dataset:
-    """Return the error as a function of the prior, with what ordinary cross-validation claims beside it.
+    r"""Return the error as a function of the prior, with what ordinary cross-validation claims beside it.
+
+    .. math:: \hat\varepsilon(c) = c\,\hat\varepsilon_0 + (1 - c)\,\hat\varepsilon_1, \qquad 0 \le c \le 1
+
+    What can be shown when no prior is known: a straight line for each configuration, and where lines cross the choice
+    of configuration depends on the prior. With errors in neither class its interval has no width.
 
     Parameters
     ----------
-    cube
+    cube : DataArray
         Separate-sampling cube (`separate_cv` at every prior) or ordinary cube (`prior_reweighted_cv`); the method
         label says which. Two classes.
-    metric, level, times, rng
-        As in `separate_cv`.
-    prior
-        Probabilities of the first class, or ``{label: array}``; 0, 0.01, ..., 1 by default.
+    metric : as in `separate_cv`
+        The loss.
+    prior : array-like or dict, optional
+        Probabilities of the first class, or ``{label: array}``; 0, 0.01, ..., 1 by default. One number is an error.
+    level, times, rng : as in `separate_cv`
+        Level of the intervals, number of draws, seed.
 
     Returns
     -------
     xarray.Dataset
         As `separate_cv` over ``configuration, prior``, and ``classical(configuration)``: the estimate of
         `classical_cv`, NaN where it cannot be read off the cube.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527.
 
     Examples
     --------

@@ -20,17 +20,23 @@ from ._common import final_choice, optimism
 
 @one_scan
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
-    """Return the cross-validated score of every configuration.
+    r"""Return the cross-validated score of every configuration.
 
     The estimand is the performance of each configuration *fixed in advance*. Of the best of many it is optimistic:
-    see `cvt` for the claim and `winner` for the correction.
+    see `cvt` for the claim and `winner` for the correction. With :math:`F_k` the samples of fold k and l the metric,
+
+    .. math:: \hat\theta_j = l(y, \Pi_j) \text{ (pooled)}, \qquad
+              \hat\theta_j = \frac1K \sum_k l(y_{F_k}, \Pi_{F_k, j}) \text{ (by fold)}.
 
     Parameters
     ----------
-    cube, metric
-        Predictions and metric.
-    average
-        ``"pooled"``: once over all samples; ``"fold"``: the mean over folds of each fold's score.
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    average : {"pooled", "fold"}
+        Once over all samples, or the mean over folds of each fold's score. A metric that is undefined in some fold (AUC
+        in a fold of one class) is NaN by fold, with one warning.
 
     Returns
     -------
@@ -38,6 +44,11 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
         ``estimate(configuration)`` and ``std_error(configuration)``, the standard deviation of fold scores over the
         square root of the number of folds (averaged over repeats; NaN without folds). It treats folds as
         independent, which they are not, because training sets overlap: a guide for plots, not a basis for tests.
+
+    References
+    ----------
+    Stone (1974). Cross-validatory choice and assessment of statistical predictions. JRSS B 36, 111-147.
+    doi:10.1111/j.2517-6161.1974.tb00994.x
 
     Examples
     --------
@@ -70,17 +81,32 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
 def cvt(
     cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
 ) -> xr.Dataset:
-    """Return the score of the winner on the very samples that chose it: cross-validation with tuning.
+    r"""Return the score of the winner on the very samples that chose it: cross-validation with tuning.
 
-    It is what analysts commonly report, and it is optimistic: the maximum of many noisy scores exceeds the score of
-    the configuration that attains it. Shown for comparison; `winner` corrects it.
+    .. math:: L_{CVT} = \max_j \hat\theta_j \quad \text{(the minimum for losses)}
+
+    It is what analysts commonly report, and it is optimistic: the maximum of many noisy scores exceeds the performance
+    of the configuration that attains it, by +.155 at N = 20 with 200 configurations and +.008 at N = 500 in the 2018
+    simulation. Shown for comparison; `winner` corrects it.
 
     Parameters
     ----------
-    cube, metric, average
-        As in `cv`.
-    select
-        Selection strategy. `select_one_se` takes standard errors from 1000 bootstrap draws with a fixed seed.
+    cube, metric, average : as in `cv`
+        Predictions, metric, and how folds are averaged.
+    select : callable
+        Selection strategy, see `select_best`. `select_one_se` takes standard errors from 1000 bootstrap draws with a
+        fixed seed.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``estimate`` (the claim), ``naive`` (the same), ``optimism`` (0: it is not known here) and ``selected``, the
+        configuration. No interval: none of the usual ones holds around a winner.
+
+    Raises
+    ------
+    InputError
+        No configuration predicted every sample that any other predicted, so none may be selected.
 
     References
     ----------
@@ -117,15 +143,18 @@ def cvt(
 
 @one_scan
 def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
-    """Return the score of the first repeat's winner on the other repeats.
+    r"""Return the score of the first repeat's winner on the other repeats.
 
     A second partition judges what the first chose, which removes the part of the optimism that comes from the luck
-    of the partition; the samples are the same, so most of the optimism stays.
+    of the partition; the samples are the same, so the part that comes from *them* stays. With :math:`j_1` the winner on
+    repeat 1 of R,
+
+    .. math:: L_{CVM-CV} = \frac{1}{R - 1} \sum_{r \ge 2} \hat\theta^{(r)}_{j_1}.
 
     Parameters
     ----------
-    cube, metric, average
-        As in `cv`; the cube needs two repeats or more.
+    cube, metric, average : as in `cv`
+        Predictions, metric, and how folds are averaged. The cube needs two repeats or more.
 
     Returns
     -------

@@ -62,22 +62,24 @@ def simulate_cube(
 
     Parameters
     ----------
-    n_samples, n_configurations
+    n_samples, n_configurations : int
         Size of the cube. Labels are 0/1, as balanced as can be, in random order.
-    beta
+    beta : tuple of float
         Parameters (a, b) of the distribution of true accuracies.
-    dependence
+    dependence : str or float
         ``"independent"``: a fresh u for every sample and configuration, as in the published simulation program [1]_;
         ``"shared"``: one u per sample, as its text has it, which makes all configurations nested; or a number in
         [0, 1), the correlation of a Gaussian copula between configurations.
-    folds
+    folds : int
         Number of folds, stratified by label; 1 is a hold-out set.
-    repeats, repeat_share
-        Number of random partitions, and the (copula) correlation between the luck of a prediction in two of them.
-    inner
+    repeats : int
+        Number of random partitions.
+    repeat_share : float
+        The (copula) correlation between the luck of a prediction in two of them.
+    inner : bool
         Also return the inner predictions for `ncv`. A fixed model predicts a sample alike in every training set, so
         they repeat the outer ones; the other outer folds serve as inner folds.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
 
     Returns
@@ -87,6 +89,11 @@ def simulate_cube(
     inner : xarray.DataArray
         Only when asked for: dims ``sample, configuration, outer_fold[, repeat]``; NaN, and fold -1, on the samples
         of the outer fold itself.
+
+    Raises
+    ------
+    InputError
+        More folds than samples, `inner` with fewer than three folds, or parameters out of range.
 
     References
     ----------

@@ -41,20 +41,26 @@ def separate_gaussian(
 
     Parameters
     ----------
-    n_samples, ratio
-        n, and the sampling ratio r: n_0 = ceil(n r) samples are of class 0, whatever the population is.
-    prior
-        c, the probability of class 0 in the population; it enters only the coordinate ``truth``.
-    correlation, distance
-        theta is set so that the Mahalanobis distance of the classes (equal correlations) or their Bhattacharyya
-        distance (unequal ones) is `distance`.
-    folds, k0, k1
+    n_samples : int
+        The paper's n.
+    ratio : float
+        The sampling ratio r: n_0 = ceil(n r) samples are of class 0, whatever the population is.
+    prior : float
+        The paper's c, the probability of class 0 in the population; it enters only the coordinate ``truth``.
+    correlation : tuple of float
+        Of the features, in class 0 and in class 1.
+    distance : float
+        Mahalanobis distance of the classes (equal correlations) or their Bhattacharyya distance (unequal ones); it sets
+        theta.
+    folds, k0, k1 : int
         Folds of ordinary (stratified) cross-validation, and of each class under separate sampling (default `folds`).
-    shrinkage
+    shrinkage : sequence of float
         One configuration per value, which is added to the diagonal of the pooled covariance; 0 is the plain rule.
-    repeats, trials
-        Random partitions of the same data (dim ``repeat``), and data sets (batch dim ``trial``), made all at once.
-    rng
+    repeats : int
+        Random partitions of the same data (dim ``repeat``).
+    trials : int, optional
+        Data sets (batch dim ``trial``), made all at once.
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
 
     Returns
@@ -66,6 +72,11 @@ def separate_gaussian(
         Cube of ordinary cross-validation on the same data (on the same folds when k0 = k1 = folds).
         Both have the coordinates ``truth``, ``truth_0`` and ``truth_1``: the error of the rule trained on all n
         samples, overall and by class.
+
+    Raises
+    ------
+    InputError
+        A class with fewer samples than folds, too few samples to train on, or a distance that covariances alone exceed.
 
     References
     ----------

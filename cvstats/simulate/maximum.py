@@ -24,15 +24,20 @@ def expected_maximum(probability: Any, n_samples: Any, n_configurations: Any) ->
 
     Parameters
     ----------
-    probability, n_samples, n_configurations
-        p, n and m. Numbers, lists (each becomes a dimension of the argument's name, so that lists make a table) or
-        DataArrays (broadcast by dimension).
+    probability, n_samples, n_configurations : number, list or DataArray
+        The p, n and m above. Lists become dims of the argument's name, so that lists make a table; DataArrays are
+        broadcast by dimension.
 
     Returns
     -------
     xarray.Dataset
         ``mean``, ``optimism`` (mean minus p) and ``quantiles`` over ``quantile`` (0.05 and 0.95): the smallest
         attainable value that the maximum does not exceed with at least that probability.
+
+    Raises
+    ------
+    InputError
+        Probabilities outside [0, 1], or counts that are not whole numbers of at least 1.
 
     References
     ----------

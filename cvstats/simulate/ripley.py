@@ -45,31 +45,39 @@ def ripley_mixture(
 
     Parameters
     ----------
-    n_samples
+    n_samples : int
         Training samples, equally many from each Gaussian (as far as possible).
-    ridge, eta
+    ridge, eta : sequence of float
         Tuning values; every combination is a configuration, and both are coordinates on ``configuration``.
-    variance
+    variance : float
         Of each Gaussian. 0.04 has a Bayes error of 12.4 %.
-    folds, repeats
-        ``"loo"`` or a number of stratified folds, and of random partitions.
-    kind
+    folds : int or "loo"
+        Leave-one-out, or the number of stratified folds.
+    repeats : int
+        Number of random partitions.
+    kind : {"score", "value"}
         ``"score"``: f(x), class 1 when above 0, for `error_rate`, `auc` and the like. ``"value"``: the same numbers
         against -1 and 1 as a regression, for `mse` (the PRESS statistic divided by the number of samples).
-    inner
+    inner : bool
         Also return the inner predictions for `ncv`, the other outer folds serving as inner folds.
-    test, n_test
-        Also return the cube of predictions for `n_test` fresh samples by the models trained on all samples. They give
-        the coordinates ``truth`` (error rate) and ``truth_mse`` whether returned or not.
-    realisations
+    test : bool
+        Also return the cube of predictions for fresh samples by the models trained on all samples.
+    n_test : int
+        How many. They give the coordinates ``truth`` (error rate) and ``truth_mse`` whether returned or not.
+    realisations : int, optional
         Number of data sets, along the batch dim ``realisation``.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
 
     Returns
     -------
     xarray.DataArray or tuple
         The cube, or (cube, inner), (cube, test), (cube, inner, test) as asked for.
+
+    Raises
+    ------
+    InputError
+        More folds than samples, repeats of leave-one-out, or tuning values that are not distinct and positive.
 
     References
     ----------

@@ -31,18 +31,18 @@ def coverage(
 
     Parameters
     ----------
-    simulator
+    simulator : callable
         ``simulator(rng)`` returns a cube with the coordinate ``truth``, or (cube, truth). The truth is in the
         metric's own unit: one number, or a DataArray over ``configuration``, read at the result's ``selected``.
-    method
+    method : callable
         ``method(cube)`` or ``method(cube, rng=...)`` returns a result with ``estimate`` and, if it has an interval,
         ``conf_low`` and ``conf_high`` (``bound_low`` and ``bound_high`` for one-sided bounds).
-    repetitions
+    repetitions : int
         Number of simulated cubes. Repetition i has its own random stream, so the first ones of a longer study are
         those of a shorter one.
-    direction
+    direction : {"maximize", "minimize"}, optional
         ``"maximize"`` or ``"minimize"``; by default that of the result's ``metric``.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
 
     Returns
@@ -54,11 +54,22 @@ def coverage(
         Monte-Carlo standard error (``coverage_std_error`` ...). ``n`` counts repetitions with an estimate and
         ``n_interval`` those with an interval; the others are left out.
 
+    Raises
+    ------
+    InputError
+        The simulator gives no truth; the method returns no estimate, or no ``selected`` when the truth differs between
+        configurations.
+
     Notes
     -----
     500 repetitions tell coverage to within about .02 (two standard errors), 2000 to within .01. Simulated fixed
     models flatter every method; models refitted in each fold (`ripley_mixture`, or your own learner) are the harder
     test.
+
+    References
+    ----------
+    Morris, White, Crowther (2019). Using simulation studies to evaluate statistical methods. Statistics in Medicine 38,
+    2074-2102. doi:10.1002/sim.8086
 
     Examples
     --------
