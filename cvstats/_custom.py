@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._arrays import Problem
+from ._check import InputError
 from .metrics import Metric
 
 
@@ -19,7 +20,10 @@ def custom_column(metric: Metric, problem: Problem, column: int, repeat: int, we
         return float("nan")
     y = problem.y if problem.y.ndim == 1 else problem.y[:, column]
     prediction = p[:, keep].T if p.ndim == 2 else p[keep]
-    return float(metric.function(y[keep], prediction, w[keep]))
+    value = metric.function(y[keep], prediction, w[keep])
+    if np.ndim(value) != 0 or not np.isreal(value):
+        raise InputError(f"metric {metric.name!r} must return one number; it returned {value!r}.")
+    return float(value)
 
 
 class CustomEngine:

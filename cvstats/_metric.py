@@ -190,8 +190,9 @@ def as_metric(
     The function gets plain arrays for one configuration and repeat: labels (binary: 1 = positive class, else class
     codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
     without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
-    it is much slower than the built-in metrics. Can be used as a decorator. Weights
-    count repeated rows: a function that averages must use them, or bootstrap scores are wrong.
+    it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
+    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there.
+    Can be used as a decorator.
 
     Parameters
     ----------
@@ -236,6 +237,7 @@ def as_metric(
     def make(function: Callable[..., float]) -> Metric:
         if not callable(function):
             raise InputError(f"`function` must be callable as f(label, prediction, weight); got {function!r}.")
+        weighted = _weighted(function)
         metric = Metric(
             name or str(getattr(function, "__name__", "metric")),
             DIRECTIONS[direction],
@@ -244,11 +246,30 @@ def as_metric(
             uses,
             linear=False,
             requires=requires,
-            function=function,
+            function=weighted,
         )
         return _document(metric, function)
 
     return make if function is None else make(function)
+
+
+def _weighted(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
+    try:
+        takes = inspect.signature(function)
+    except (TypeError, ValueError):  # some compiled functions do not tell
+        return function
+    if "sample_weight" in takes.parameters:
+        return lambda label, prediction, weight: function(label, prediction, sample_weight=weight)
+    try:
+        takes.bind(0, 0, 0)
+    except TypeError as error:
+        raise InputError(
+            f"`function` must be callable as f(label, prediction, weight), since a draw is a weight per sample; {error}."
+            " One that cannot weigh can repeat: "
+            "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
+        ) from None
+    return function
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:

@@ -247,6 +247,23 @@ class TestRefusals:
             cs.as_metric(3, direction="maximize")
         with pytest.raises(cs.InputError, match="`uses` must be one of"):
             cs.as_metric(len, direction="maximize", uses="labels")
+        with pytest.raises(cs.InputError, match=r"a draw is a weight per sample; too many positional.*np.repeat"):
+            cs.as_metric(lambda y, p: 1.0, direction="maximize")
+        many = cs.as_metric(lambda y, p, w: p, direction="maximize", name="many")
+        with pytest.raises(cs.InputError, match="metric 'many' must return one number; it returned array"):
+            cs.score(binary(), many)
+
+    def test_as_metric_gives_weights_to_functions_of_scikit_learn(self):
+        from sklearn.metrics import log_loss, roc_auc_score
+
+        cube = cs.simulate_cube(40, 3, rng=1) * 0.6 + 0.1
+        cube = cs.as_cube(cube.values + np.linspace(0, 0.2, 120).reshape(40, 3), np.arange(40) % 2)
+        for function, ours in ((roc_auc_score, "auc"), (log_loss, "log_loss")):
+            theirs = cs.as_metric(function, direction="maximize" if ours == "auc" else "minimize")
+            draws = cs.bootstrap(cube, 20, rng=1)
+            a, b = (cs.bbc(cube, m, draws=draws, interval="percentile", level=0.5) for m in (theirs, ours))
+            np.testing.assert_allclose(a["estimate"], b["estimate"], rtol=1e-12)
+            assert str(a["metric"].item()) == function.__name__
 
 
 class TestSingleClass:

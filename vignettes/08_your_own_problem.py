@@ -80,7 +80,8 @@ show(simple)
 #
 # Suppose one missed cancer weighs as much as nine false alarms. The *net benefit* at that exchange rate counts true
 # positives minus a ninth of the false positives, per patient. Decorate a function of label, prediction and weight, and
-# it is a metric.
+# it is a metric. scikit-learn's functions can be wrapped as they are:
+# `cs.as_metric(roc_auc_score, direction="maximize")`.
 
 
 # %%

@@ -102,7 +102,7 @@ def best_set(
         sign = float(found.sign)
         gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
         full = np.full((4, len(scores)), np.nan)
-        full[:, eligible] = -sign * gap, error, statistic, p_value
+        full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
         names = part["configuration"].values
         inside = full[3] > 1 - level
         best = np.flatnonzero(eligible)[int(np.argmin(gap))]
