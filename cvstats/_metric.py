@@ -265,7 +265,7 @@ def _weighted(function: Callable[..., float]) -> Callable[..., float]:
         takes.bind(0, 0, 0)
     except TypeError as error:
         raise InputError(
-            f"`function` must be callable as f(label, prediction, weight), since a draw is a weight per sample; {error}."
+            f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
             " One that cannot weigh can repeat: "
             "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
         ) from None

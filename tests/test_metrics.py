@@ -247,7 +247,7 @@ class TestRefusals:
             cs.as_metric(3, direction="maximize")
         with pytest.raises(cs.InputError, match="`uses` must be one of"):
             cs.as_metric(len, direction="maximize", uses="labels")
-        with pytest.raises(cs.InputError, match=r"a draw is a weight per sample; too many positional.*np.repeat"):
+        with pytest.raises(cs.InputError, match=r"draws are weights; too many positional.*np.repeat"):
             cs.as_metric(lambda y, p: 1.0, direction="maximize")
         many = cs.as_metric(lambda y, p, w: p, direction="maximize", name="many")
         with pytest.raises(cs.InputError, match="metric 'many' must return one number; it returned array"):
