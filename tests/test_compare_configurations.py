@@ -283,6 +283,126 @@ def test_best_set_does_not_depend_on_chunks():
     xr.testing.assert_allclose(best_set(cube, "accuracy", rng=1).p_value, best_set(lazy, "accuracy", rng=1).p_value)
 
 
+def plain_best_set(score, table, n, level):
+    """The definition in loops: gap, its error, T, and p-values of steps down until nobody leaves."""
+    draws, count = table.shape
+    centred = [[(table[b, j] - table[:, j].mean()) * np.sqrt(n / (n - 1)) for j in range(count)] for b in range(draws)]
+
+    def error(i, j):
+        return np.sqrt(np.mean([(row[i] - row[j]) ** 2 for row in centred]))
+
+    best = int(np.argmax(score))
+    gap = [score[best] - s for s in score]
+    s = [error(best, j) for j in range(count)]
+    t = [0.0 if g == 0 else g / np.sqrt(e**2 + g**2 / n) for g, e in zip(gap, s, strict=True)]
+    p, inside, floor = [1.0] * count, list(range(count)), 0.0
+    while True:
+        leaders = [max(inside, key=lambda j, row=row: row[j]) for row in centred]
+        far = [
+            {j: 0.0 if error(lead, j) == 0 else (row[lead] - row[j]) / error(lead, j) for j in inside}
+            for row, lead in zip(centred, leaders, strict=True)
+        ]
+        raw = {
+            j: (1 + sum(max(f[k] for k in inside if t[k] <= t[j]) >= t[j] for f in far)) / (1 + draws) for j in inside
+        }
+        for j in inside:
+            p[j] = max(floor, *(raw[k] for k in inside if t[k] >= t[j]))
+        gone = [j for j in inside if p[j] <= 1 - level]
+        if not gone or len(gone) == len(inside):
+            return np.array(gap), np.array(s), np.array(t), np.array(p)
+        floor = max(p[j] for j in gone)
+        inside = [j for j in inside if j not in gone]
+
+
+@pytest.mark.parametrize(("seed", "level"), [(0, 0.9), (1, 0.5), (2, 0.8), (3, 0.6)])
+def test_best_set_equals_its_definition_in_loops(seed, level):
+    cube = simulate_cube(40, 6, rng=seed).astype(float)
+    cube.values[:, 3] = cube.values[:, 1]  # twins
+    right = (cube == cube.label).values.astype(float)
+    draws = bootstrap(cube, 60, rng=seed)
+    table = draws.values @ right / 40
+    gap, error, t, p = plain_best_set(right.mean(axis=0), table, 40, level)
+    found = best_set(cube, "accuracy", draws=draws, level=level)
+    np.testing.assert_allclose(found.difference, -gap, atol=1e-12)
+    np.testing.assert_allclose(found.std_error, error, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.statistic, t, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.p_value, p, rtol=1e-9)
+    np.testing.assert_array_equal(found.in_set, p > 1 - level)
+    assert (int(found.n_set), int(found.n_draws)) == (int((p > 1 - level).sum()), 60)
+    assert found.selected.item() == cube.configuration.values[np.argmax(right.mean(axis=0))]
+
+
+def test_best_set_of_several_blocks_of_draws():
+    """p-values are counts over all draws: the same draws five times over leave (1 + count) / (1 + times)."""
+    cube = simulate_cube(60, 4, rng=7)
+    draws = bootstrap(cube, 50, rng=1)
+    five = xr.concat([draws] * 5, "draw").assign_coords(draw=np.arange(250))
+    once, often = (
+        best_set(cube, "accuracy", draws=draws, level=1e-9),
+        best_set(cube, "accuracy", draws=five, level=1e-9),
+    )
+    np.testing.assert_allclose(often.p_value * 251 - 1, 5 * (once.p_value * 51 - 1), rtol=1e-9)
+    assert len(np.unique(once.p_value)) > 2
+
+
+def half_defined(label, prediction, weight):
+    """NaN when the draw holds more wrong than right predictions."""
+    share = float(np.sum(weight * (label == prediction)) / np.sum(weight))
+    return share if share >= 0.6 else np.nan
+
+
+def test_draws_without_a_value_for_one_configuration_are_not_used():
+    from cvstats.metrics import as_metric
+
+    cube = simulate_cube(30, 3, rng=1)
+    right = (cube == cube.label).values.astype(float)
+    draws = bootstrap(cube, 80, rng=2)
+    table = draws.values @ right / 30
+    usable = (table >= 0.6).all(axis=1)
+    assert 20 < usable.sum() < 80
+    metric = as_metric(half_defined, direction="maximize", range=(0, 1))
+    found = best_set(cube, metric, draws=draws)
+    assert int(found.n_draws) == usable.sum()
+    expected = plain_best_set(right.mean(axis=0), table[usable], 30, 0.95)[3]
+    np.testing.assert_allclose(found.p_value, expected, rtol=1e-9)
+    two = contrast(cube, metric, a=0, b=1, draws=draws)
+    both = (table[:, :2] >= 0.6).all(axis=1)
+    assert int(two.n_draws) == both.sum()
+    error = np.std((table[:, 0] - table[:, 1])[both], ddof=1) * np.sqrt(30 / 29)
+    assert float(two.std_error) == pytest.approx(error, rel=1e-9)
+
+
+def test_twenty_draws_are_enough():
+    cube = simulate_cube(30, 2, rng=0)
+    assert int(contrast(cube, "accuracy", a=0, b=1, draws=bootstrap(cube, 20, rng=1)).n_draws) == 20
+    assert int(best_set(cube, "accuracy", times=20, rng=1).n_draws) == 20
+    for few in ({"draws": bootstrap(cube, 19, rng=1)}, {"times": 19}):
+        with pytest.raises(InputError, match="at least 20"):
+            contrast(cube, "accuracy", a=0, b=1, **few)
+
+
+def test_contrast_uses_samples_that_any_repeat_predicted():
+    cube = simulate_cube(40, 2, repeats=3, rng=1).astype(float)
+    cube.values[0, 0, 1] = np.nan
+    assert float(contrast(cube, "accuracy", a=0, b=1, rng=1, times=50).df) == 39
+    cube.values[0, 0] = np.nan
+    assert float(contrast(cube, "accuracy", a=0, b=1, rng=1, times=50).df) == 38
+
+
+def test_contrast_of_class_probabilities_uses_common_samples():
+    rng = np.random.default_rng(0)
+    y = np.arange(36) % 3
+    p = rng.dirichlet(np.ones(3), size=(36, 2)) + 0.5 * np.eye(3)[y][:, None]
+    cube = as_cube(p / p.sum(-1, keepdims=True), y, classes=[0, 1, 2], configurations=["a", "b"])
+    gap = cube.copy()
+    gap[{"sample": slice(6), "configuration": 1}] = np.nan
+    found = contrast(gap, "brier", a="a", b="b", rng=1, times=100)
+    part = contrast(cube.isel(sample=slice(6, None)), "brier", a="a", b="b", rng=1, times=100)
+    assert float(found.df) == 29
+    assert float(found.estimate) == pytest.approx(float(part.estimate), rel=1e-12)
+    assert float(found.p_value) == pytest.approx(float(part.p_value), rel=1e-12)
+
+
 def test_best_set_is_quick():
     cube = simulate_cube(500, 610, repeats=2, rng=1)
     best_set(cube, "accuracy", rng=1, times=100)

@@ -190,3 +190,85 @@ def test_bad_input(call, message):
     x = xr.DataArray(np.arange(6.0).reshape(2, 3) ** 2, dims=("size", "trial"), coords={"trial": [0, 1, 2]})
     with pytest.raises(InputError, match=message):
         call(x)
+
+
+def test_welch_against_a_constant_group_has_the_other_groups_degrees_of_freedom():
+    # with s_b = 0 Welch's formula reduces to df = n_a - 1 and se = s_a / sqrt(n_a)
+    a, b = array([1.0, 2, 4, 9]), array([3.0, 3, 3])
+    found = t_test(a, "trial", other=b, paired=False)
+    assert float(found.df) == pytest.approx(3.0)
+    assert float(found.std_error) == pytest.approx(np.std([1, 2, 4, 9], ddof=1) / 2)
+    assert int(found.n) == 7
+    swapped = t_test(b, "trial", other=a, paired=False)
+    assert float(swapped.df) == pytest.approx(3.0)
+    assert float(swapped.statistic) == pytest.approx(-float(found.statistic))
+
+
+def test_welch_with_two_values_counts_them_and_with_one_says_so():
+    a = array([1.0, 2, 4])
+    assert int(t_test(a, "trial", other=array([0.0, 1]), paired=False).n) == 5
+    for pair in ((a, array([5.0, np.nan])), (array([5.0, np.nan]), a)):
+        with pytest.warns(CvstatsWarning, match="fewer than two values"):
+            found = t_test(pair[0], "trial", other=pair[1], paired=False)
+        assert int(found.n) == 1
+        assert np.isnan(float(found.p_value))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_welch_spread_that_is_rounding_of_the_larger_mean_is_none(sign, swapped):
+    noisy = array(sign * (1e9 + np.spacing(1e9) * np.array([0, 1, 0, 1])))
+    still = array([0.0, 0, 0])
+    a, b = (still, noisy) if swapped else (noisy, still)
+    with pytest.warns(CvstatsWarning, match="no variation"):
+        found = t_test(a, "trial", other=b, paired=False)
+    assert np.isnan(float(found.statistic))
+
+
+def test_welch_keeps_the_metric_of_the_first():
+    x = xr.DataArray([[1.0, 2, 4], [0, 1, 5]], dims=("size", "trial"), coords={"metric": "auc", "size": [1, 2]})
+    found = t_test(x, "trial", other=array([0.0, 3, 4]), paired=False)
+    assert str(found.metric.item()) == "auc"
+    assert found["size"].values.tolist() == [1, 2]
+    assert str(t_test(array([0.0, 3, 4]), "trial", other=x, paired=False).metric.item()) == "none"
+
+
+@pytest.mark.parametrize("share", [0, 1, 0.0, 1.0])
+def test_a_test_fraction_of_nothing_or_everything_is_refused(share):
+    with pytest.raises(InputError, match="strictly between 0 and 1"):
+        corrected_t_test(array([1.0, 2, 4]), "trial", test_fraction=share)
+
+
+def test_a_warning_names_three_cells_at_most():
+    still = xr.DataArray(np.ones((4, 3)), dims=("size", "trial"), coords={"size": [10, 20, 30, 40]})
+    with pytest.warns(CvstatsWarning, match=r"in 4 of 4 cells \(size=10; size=20; size=30; \.\.\.\): NaN"):
+        t_test(still, "trial")
+    with pytest.warns(CvstatsWarning, match=r"in 3 of 3 cells \(size=10; size=20; size=30\): NaN"):
+        t_test(still[:3], "trial")
+
+
+def test_labels_that_repeat_can_be_paired_in_the_same_order_only():
+    a = array([1.0, 2, 4], trial=["x", "x", "z"])
+    assert float(t_test(a, "trial", other=array([0.0, 0, 0], trial=["x", "x", "z"])).estimate) == pytest.approx(7 / 3)
+    for first, second in ((["x", "x", "z"], ["z", "x", "x"]), (["x", "y", "z"], ["z", "y", "x"])):
+        other = array([0.0, 0, 0], trial=second)
+        if len(set(first)) == 3:
+            assert float(t_test(array([1.0, 2, 4], trial=first), "trial", other=other).estimate) == pytest.approx(7 / 3)
+        else:
+            with pytest.raises(InputError, match="labels repeat in another order"):
+                t_test(array([1.0, 2, 4], trial=first), "trial", other=other)
+
+
+def test_values_without_labels_are_paired_by_position_with_labelled_ones():
+    plain, named = array([1.0, 2, 4]), array([0.0, 1, 5], trial=["z", "y", "x"])
+    assert float(t_test(plain, "trial", other=named).estimate) == pytest.approx((1 + 1 - 1) / 3)
+    assert float(t_test(named, "trial", other=plain).estimate) == pytest.approx(-(1 + 1 - 1) / 3)
+    with pytest.raises(InputError, match="lengths must agree"):
+        t_test(plain, "trial", other=named[:2])
+
+
+def test_a_label_that_repeats_in_one_of_the_two_cannot_be_paired():
+    a, b = array([1.0, 2], trial=["x", "z"]), array([0.0, 1, 5], trial=["x", "z", "z"])
+    for one, two in ((a, b), (b, a)):
+        with pytest.raises(InputError, match="labels repeat in another order"):
+            t_test(one, "trial", other=two)

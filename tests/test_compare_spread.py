@@ -2,6 +2,7 @@
 
 import json
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,38 @@ def test_one_constant_group_among_others_is_no_problem():
     x = padded([[1.0, 1, 1, 1], [1, 2, 3, 5], [0, 4, 4, 9]])
     expected = stats.f_oneway(*stats.obrientransform(*x.values))
     assert float(obrien_test(x, "trial", by="method").statistic) == pytest.approx(expected.statistic, rel=1e-9)
+
+
+def exact_f(groups):
+    """One-way F of groups of fractions."""
+    grand = sum(map(sum, groups)) / sum(map(len, groups))
+    means = [sum(g) / len(g) for g in groups]
+    between = sum(len(g) * (m - grand) ** 2 for g, m in zip(groups, means, strict=True)) / (len(groups) - 1)
+    within = sum(sum((v - m) ** 2 for v in g) for g, m in zip(groups, means, strict=True))
+    return float(between / (within / (sum(map(len, groups)) - len(groups))))
+
+
+def test_spreads_that_hardly_vary_are_tested_exactly():
+    """Squared deviations that differ in the ninth digit are far above rounding: fractions give the same F."""
+    step = 2.0**-30
+    x = xr.DataArray(
+        [[-1, 1 + step, -1, 1 - 3 * step, -1, 1], [-1 - step, 1, -1 + 2 * step, 1, -1, 1]], dims=("method", "trial")
+    )
+    groups = [[Fraction(v) for v in row] for row in x.values.tolist()]
+    transformed = []
+    for g in groups:
+        n, mean = len(g), sum(g) / len(g)
+        squares = [(v - mean) ** 2 for v in g]
+        s2 = sum(squares) / (n - 1)
+        half = Fraction(1, 2)
+        transformed.append([((n - 3 * half) * n * q - half * (n - 1) * s2) / ((n - 1) * (n - 2)) for q in squares])
+    expected = exact_f(transformed)
+    assert float(obrien_test(x, "trial", by="method").statistic) == pytest.approx(expected, rel=1e-5)
+    against = obrien_test(x, "trial", by="method", against=1)
+    assert float(against.statistic[0]) == pytest.approx(expected, rel=1e-5)
+    middle = [sorted(g)[2:4] for g in groups]
+    distances = [[abs(v - sum(m) / 2) for v in g] for g, m in zip(groups, middle, strict=True)]
+    assert float(levene_test(x, "trial", by="method").statistic) == pytest.approx(exact_f(distances), rel=1e-5)
 
 
 def test_empty_groups_are_left_out():

@@ -58,7 +58,6 @@ class Anova(NamedTuple):
     df: Array
     df_residual: Array
     effect: Array  # eta squared
-    flat: Array  # no variation within the groups beyond rounding
 
 
 def anova(n: Array, mean: Array, ss: Array, noise: Array) -> Anova:
@@ -84,18 +83,16 @@ def anova_against(n: Array, mean: Array, ss: Array, noise: Array, reference: int
         between = n * n_ref / total * (mean - mean_ref) ** 2
         found = _f_test(between, ss + ss_ref, np.where(n > 0, 1, 0), total - 2, total * noise[..., None] ** 2)
     own = np.arange(n.shape[-1]) == reference
-    statistic, df, df_residual, effect = (np.where(own, np.nan, part) for part in found[:4])
-    return Anova(statistic, df, df_residual, effect, found.flat & ~own)
+    return Anova(*(np.where(own, np.nan, part) for part in found))
 
 
 def _f_test(between: Array, within: Array, df: Array, df_residual: Array, noise: Array) -> Anova:
-    flat = ~(within > noise) & (df > 0) & (df_residual > 0)
+    usable = (df > 0) & (df_residual > 0) & (within > noise)
     with np.errstate(invalid="ignore", divide="ignore"):
         f = (between / df) / (within / df_residual)
         effect = between / (between + within)
-    usable = (df > 0) & (df_residual > 0) & ~flat
     return Anova(
-        np.where(usable, f, np.nan), df.astype(float), df_residual.astype(float), np.where(usable, effect, np.nan), flat
+        np.where(usable, f, np.nan), df.astype(float), df_residual.astype(float), np.where(usable, effect, np.nan)
     )
 
 
