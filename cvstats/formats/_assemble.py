@@ -231,11 +231,19 @@ class Assembler:
         frame = part.parsed.frame
         what = ", ".join(f"{name} {texts(frame[name].iloc[bad[:1]])[0]!r}" for name in names)
         pairs = f"; rows {before[bad[0]] + 1} and {rows[bad[0]] + 1}" if part.aligned and not self.several else ""
-        hint = "" if "repeat" in self.present else " If they are repeats, the table needs a column that says which."
         raise InputError(
             f"duplicate rows: {len(bad)} rows predict a cell that another row already predicts; first {what}{pairs}."
-            f" Remove them.{hint}"
+            f" {self._duplicate_hint(frame, bad[0])}"
         )
+
+    def _duplicate_hint(self, frame: pd.DataFrame, row: int) -> str:
+        """Say what to do about duplicate rows: map the column that tells them apart, or remove them."""
+        same_sample = frame[frame["sample"] == frame["sample"].iloc[row]]
+        apart = [name for name in self.extras if name in frame.columns and len(set(texts(same_sample[name]))) > 1]
+        if apart and len(self.configuration.places) == 1 and not self.several:
+            return f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
+        hint = "" if "repeat" in self.present else " If they are repeats, the table needs a column that says which."
+        return f"Remove them.{hint}"
 
     def _once(
         self, part: Part, store: np.ndarray, index: np.ndarray, codes: np.ndarray, name: str, predicted: np.ndarray
