@@ -171,3 +171,22 @@ def test_figures_of_vignettes_have_captions(path):
     drawn = len(re.findall(r"plt\.(?:subplots|figure)\(", text))
     captions = len(re.findall(r"^# \*Figure \d+[. ]", text, flags=re.MULTILINE))
     assert captions >= drawn
+
+
+def test_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code.strip().splitlines()) <= 10
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_table_of_the_readme_is_read(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"```\n(sample,.*?)```", text, flags=re.DOTALL).group(1)
+    (tmp_path / "predictions.csv").write_text(table + "P002,svm C=10,1,well,0.2\n", encoding="utf-8")
+    cube = cs.read_predictions(tmp_path / "predictions.csv", positive="ill")
+    assert cube.sizes == {"sample": 2, "configuration": 2}
+    assert cs.score(cube, "auc").values.tolist() == [1.0, 1.0]
