@@ -272,3 +272,14 @@ def test_a_label_that_repeats_in_one_of_the_two_cannot_be_paired():
     for one, two in ((a, b), (b, a)):
         with pytest.raises(InputError, match="labels repeat in another order"):
             t_test(one, "trial", other=two)
+
+
+def test_gaps_may_come_first():
+    """Cells of four with one gap each: a square table must not pass for a full one."""
+    rows = [[np.nan, 1.0, 2, 4], [3, np.nan, 7, 5], [9, 1, 1, np.nan]]
+    x = xr.DataArray(rows, dims=("size", "trial"))
+    found = t_test(x, "trial")
+    for at, row in enumerate(rows):
+        alone = t_test(array([v for v in row if v == v]), "trial")
+        for name in ("estimate", "std_error", "statistic", "p_value", "n"):
+            assert float(found[name][at]) == pytest.approx(float(alone[name]), rel=1e-12), name

@@ -295,6 +295,13 @@ def test_p_adjust_keeps_shape_labels_and_families():
     assert p_adjust([]).shape == (0,)
 
 
+def test_p_adjust_takes_the_ends_of_the_scale():
+    assert p_adjust([0.0, 1.0, 0.4], "bonferroni").tolist() == pytest.approx([0, 1, 1])
+    for wrong in (-1e-9, 1.0001):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            p_adjust([0.5, wrong])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -147,6 +147,41 @@ def test_spreads_that_hardly_vary_are_tested_exactly():
     assert float(levene_test(x, "trial", by="method").statistic) == pytest.approx(exact_f(distances), rel=1e-5)
 
 
+def test_gaps_may_come_first():
+    rows = [[np.nan, 1.0, 2, 4, 9], [3, np.nan, 7, 5, 5.5], [9, 1, 1, 0, np.nan]]
+    x = xr.DataArray(rows, dims=("method", "trial"))
+    full = [[v for v in row if v == v] for row in rows]
+    found = obrien_test(x, "trial", by="method")
+    assert float(found.statistic) == pytest.approx(stats.f_oneway(*stats.obrientransform(*full)).statistic, rel=1e-9)
+    np.testing.assert_allclose(found.std_dev, [np.std(row, ddof=1) for row in full], rtol=1e-12)
+    for center in ("median", "mean"):
+        expected = stats.levene(*full, center=center).statistic
+        assert float(levene_test(x, "trial", by="method", center=center).statistic) == pytest.approx(expected, rel=1e-9)
+    pairs = [(a, b) for a, b in zip(*rows[:2], strict=True) if a == a and b == b]
+    alone = [xr.DataArray(list(side), dims="trial") for side in zip(*pairs, strict=True)]
+    assert float(pitman_morgan_test(x[0], "trial", other=x[1]).p_value) == pytest.approx(
+        float(pitman_morgan_test(alone[0], "trial", other=alone[1]).p_value), rel=1e-12
+    )
+
+
+def test_a_group_of_one_counts_as_a_group():
+    groups = [[1.0, 2, 4, 9], [1, 2, 3, 5], [7]]
+    found = levene_test(padded(groups), "trial", by="method")
+    expected = stats.levene(*groups)
+    assert float(found.statistic) == pytest.approx(expected.statistic, rel=1e-9)
+    assert float(found.p_value) == pytest.approx(expected.pvalue, rel=1e-9)
+    assert float(found.df) == 2
+    assert np.isnan(found.std_dev.values).tolist() == [False, False, True]
+
+
+def test_equal_squares_but_for_rounding_are_no_variation():
+    x = xr.DataArray([[0.1, 0.3, 0.1, 0.3], [0.2, 0.8, 0.2, 0.8]], dims=("method", "trial"))
+    for against in (None, 0):
+        with pytest.warns(CvstatsWarning, match="no variation within the groups"):
+            found = obrien_test(x, "trial", by="method", against=against)
+        assert np.isnan(found.p_value.values).all()
+
+
 def test_empty_groups_are_left_out():
     x = padded([[1.0, 2, 4, 9], [1, 2, 3, 4], [np.nan] * 4])
     found = levene_test(x, "trial", by="method")

@@ -67,6 +67,40 @@ class TestTraits:
         assert "Examples" in metric.__doc__
         assert metric.__name__ == name
 
+    RANGE = dict.fromkeys(EVERY, (0.0, 1.0)) | {"mcc": (-1.0, 1.0), "r2": (-np.inf, 1.0), "brier": (0.0, 2.0)}
+    RANGE |= dict.fromkeys(("log_loss", "mse", "rmse", "mae"), (0.0, np.inf))
+
+    @pytest.mark.parametrize("name", EVERY)
+    def test_range_is_the_definitions(self, name):
+        assert getattr(cs, name).range == self.RANGE[name]
+
+    def test_prior_error_is_an_error(self):
+        metric = cs.prior_error({0: 0.75})
+        assert (metric.direction, metric.range, metric.sign) == ("minimize", (0.0, 1.0), -1)
+
+    @pytest.mark.parametrize(
+        ("words", "direction"),
+        [(("maximize", "higher", "max"), "maximize"), (("minimize", "lower", "min"), "minimize")],
+    )
+    def test_words_for_the_direction(self, words, direction):
+        for word in words:
+            metric = cs.as_metric(lambda y, p, w: 0.0, direction=word, name="own")
+            assert metric.direction == direction
+            assert metric.sign == (1 if direction == "maximize" else -1)
+            assert metric.range == (-np.inf, np.inf)
+
+    def test_own_metric_keeps_name_and_docstring_and_cannot_be_changed(self):
+        @cs.as_metric(direction="maximize")
+        def own(label, prediction, weight):
+            """What it is."""
+            return 0.0
+
+        assert (own.__name__, own.__doc__) == ("own", "What it is.")
+        assert own == own
+        assert len({own, cs.auc}) == 2
+        with pytest.raises(AttributeError):
+            own.direction = "minimize"
+
     def test_families(self):
         family = {name: getattr(cs, name).family for name in EVERY}
         assert {k for k, v in family.items() if v == "rank"} == {
