@@ -53,8 +53,8 @@ QUIET = [
 ROOT = pathlib.Path(__file__).parents[1]
 TESTS = (
     "compare_bias compare_configurations compare_location compare_papers compare_ranks compare_spread conformance "
-    "dropping evaluation intervals judge laws metrics metrics_design metrics_reference pitfalls protocols resample "
-    "robustness select separate speed_identity"
+    "defaults dropping evaluation intervals judge laws metrics metrics_design metrics_reference pitfalls protocols "
+    "resample robustness select separate speed_identity"
 )
 UNTIMED = "not (is_quick or fast or well_under_a_second or memory)"  # a busy machine is no evidence
 REPLACED = {
@@ -70,8 +70,8 @@ OTHER = (
 )
 PAIRS = (
     "minimum maximum, min max, nanmin nanmax, any all, argmin argmax, ones zeros, floor ceil, left right, "
-    "greater less, cdf sf, ppf isf, fold pooled, first random, low high, maximize minimize, positive negative, isfinite isnan, "
-    "ones_like zeros_like, log exp, conf_low conf_high"
+    "greater less, cdf sf, ppf isf, fold pooled, first random, low high, maximize minimize, positive negative, "
+    "isfinite isnan, ones_like zeros_like, log exp, conf_low conf_high"
 )
 ONE_WAY = "nansum sum, nanmean mean, sqrt abs, log1p log, expm1 exp, rint floor, abs negative"
 SWAPS = dict(pair.split() for pair in PAIRS.split(", "))

@@ -277,6 +277,19 @@ def test_best_set_leaves_out_the_incomplete_with_one_warning():
     assert int(best_set(cube.isel(configuration=[0]), "accuracy", rng=1).n_set) == 1
 
 
+def test_best_set_without_a_usable_draw_is_nan_with_one_warning():
+    cube = scores_cube(R["s1"], R["s2"])
+    draws = bootstrap(cube, 20, rng=1)
+    draws = draws.where(xr.DataArray(np.array(R["y"]) == 1, dims="sample"), 0)
+    with pytest.warns(CvstatsWarning, match="best_set: no draw could be used") as record:
+        found = best_set(cube, "auc", draws=draws)
+    assert len(record) == 1
+    assert int(found.n_draws) == 0
+    assert np.isnan(found.p_value).all()
+    assert not found.in_set.any()
+    assert float(found.difference.max()) == 0
+
+
 def test_best_set_does_not_depend_on_chunks():
     cube = simulate_cube(80, 12, rng=1)
     lazy = cube.chunk(configuration=5)
@@ -330,6 +343,38 @@ def test_best_set_equals_its_definition_in_loops(seed, level):
     np.testing.assert_array_equal(found.in_set, p > 1 - level)
     assert (int(found.n_set), int(found.n_draws)) == (int((p > 1 - level).sum()), 60)
     assert found.selected.item() == cube.configuration.values[np.argmax(right.mean(axis=0))]
+
+
+def test_best_set_counts_samples_or_groups_not_the_rarer_class():
+    rng = np.random.default_rng(5)
+    y = (np.arange(48) % 4 == 0).astype(int)
+    values = np.where(rng.random((48, 4)) < [0.9, 0.8, 0.75, 0.6], y[:, None], 1 - y[:, None])
+    for groups in (None, np.arange(48) // 8):  # groups hold both classes
+        cube = as_cube(values, y, groups=groups)
+        draws = bootstrap(cube, 40, rng=1)
+        w, right = draws.values.astype(float), values == y[:, None]
+        recall = [(w[:, y == k] @ right[y == k]) / w[:, y == k].sum(axis=1, keepdims=True) for k in (0, 1)]
+        scores = np.mean([right[y == k].mean(axis=0) for k in (0, 1)], axis=0)
+        expected = plain_best_set(scores, np.mean(recall, axis=0), 48 if groups is None else 6, 0.8)
+        found = best_set(cube, "balanced_accuracy", draws=draws, level=0.8)
+        np.testing.assert_allclose(found.std_error, expected[1], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.statistic, expected[2], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.p_value, expected[3], rtol=1e-9)
+
+
+def test_best_set_leaves_out_what_is_exactly_at_the_level():
+    """With 63 draws p-values are multiples of 1/64, so that 1 - level can equal one of them to the last bit."""
+    cube = simulate_cube(60, 5, rng=3)
+    draws = bootstrap(cube, 63, rng=1)
+    right = (cube == cube.label).values.astype(float)
+    p = plain_best_set(right.mean(axis=0), draws.values @ right / 60, 60, 1e-9)[3]
+    at = np.sort(p)[1]
+    assert 1 / 64 < at < 1
+    expected = plain_best_set(right.mean(axis=0), draws.values @ right / 60, 60, 1 - at)[3]
+    found = best_set(cube, "accuracy", draws=draws, level=1 - at)
+    np.testing.assert_allclose(found.p_value, expected, rtol=1e-12)
+    assert (found.in_set.values == (expected > at)).all()
+    assert not found.in_set.values[p == at].any()
 
 
 def test_best_set_of_several_blocks_of_draws():

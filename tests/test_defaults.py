@@ -1,0 +1,52 @@
+"""Defaults are a promise: results in papers name the function, not its arguments."""
+
+import inspect
+
+import pytest
+
+import cvstats as cs
+
+BOOTSTRAP = {"times": 1000, "level": 0.95, "select": cs.select_best, "keep_draws": False, "progress": False}
+LEVEL = {"level": 0.95}
+DRAWN = {"level": 0.95, "times": 1000}
+DEFAULTS = {
+    "score": {"average": "pooled"},
+    "cv": {"average": "pooled"},
+    "cvt": {"average": "pooled", "select": cs.select_best},
+    "cvm_cv": {"average": "pooled"},
+    "tt": {},
+    "ncv": {"inner_kind": "cv", "average": "fold"},
+    "bbc": BOOTSTRAP | {"interval": "percentile", "ties": "first"},
+    "bbcd": BOOTSTRAP | {"interval": "percentile", "ties": "first", "threshold": 0.99, "min_predictions": 50},
+    "winner": BOOTSTRAP | {"interval": "calibrated", "regime": "cv", "strata": "auto"},
+    "drop_configurations": {"threshold": 0.99, "min_predictions": 0, "times": 1000, "select": cs.select_best},
+    "separate_cv": DRAWN | {"metric": "error_rate"},
+    "classical_cv": DRAWN | {"metric": "error_rate"},
+    "prior_curve": DRAWN | {"metric": "error_rate"},
+    "implementations": {"metric": "error_rate"},
+    "evaluation_protocols": {"metric": "error_rate", "first": 5, "dim": "realisation"},
+    "bootstrap": {"times": 1000},
+    "select_and_judge": {"select": cs.select_best, "ties": "random", "progress": False},
+    "t_test": LEVEL | {"paired": True, "mu": 0.0, "alternative": "two-sided"},
+    "corrected_t_test": LEVEL,
+    "wilcoxon_test": {"alternative": "two-sided"},
+    "levene_test": {"center": "median", "trim": 0.1},
+    "obrien_test": {},
+    "pitman_morgan_test": LEVEL,
+    "friedman_test": {},
+    "nemenyi_test": {},
+    "critical_difference": LEVEL | {"test": "nemenyi"},
+    "mcnemar_test": {"distribution": "exact"},
+    "delong_test": LEVEL,
+    "contrast": DRAWN | {"strata": "auto", "keep_draws": False},
+    "best_set": DRAWN | {"strata": "auto"},
+    "bias_table": LEVEL | {"by": "method"},
+    "p_adjust": {"method": "holm"},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults(name):
+    parameters = inspect.signature(getattr(cs, name)).parameters
+    found = {key: p.default for key, p in parameters.items() if p.default is not p.empty and p.default is not None}
+    assert found == DEFAULTS[name]
