@@ -125,6 +125,32 @@ def test_constant_bias_is_nan_with_one_warning(estimates, truth):
     np.testing.assert_allclose(table.estimate.sel({"method": "CVM"}), 0.1, rtol=1e-9)
 
 
+def test_cells_with_few_values_by_hand():
+    nan = np.nan
+    claim = xr.DataArray(
+        [[0.9, 0.7, nan], [0.8, nan, nan], [nan, nan, nan], [0.875, 0.625, nan]],
+        dims=("method", "trial"),
+        coords={"method": ["two", "one", "none", "same"]},
+    )
+    truth = xr.DataArray([0.75, 0.5, 0.6], dims="trial")
+    with pytest.warns(CvstatsWarning, match="in 3 of 4 cells") as record:
+        table = bias_table(claim, truth, dim="trial")
+    assert len(record) == 1
+    assert table.n.values.tolist() == [2, 1, 0, 2]
+    np.testing.assert_allclose(table.estimate, [0.175, 0.05, nan, 0.125], rtol=1e-12)
+    np.testing.assert_allclose(table.rmse, [np.sqrt((0.15**2 + 0.2**2) / 2), 0.05, nan, 0.125], rtol=1e-9)
+    np.testing.assert_allclose(table.truth, [0.625, 0.75, nan, 0.625], rtol=1e-12)
+    np.testing.assert_allclose(table.std_error, [0.025, nan, nan, 0.0], rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(table.std_dev, [0.025 * np.sqrt(2), nan, nan, 0.0], rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(table.df, [1, nan, nan, 1])
+    np.testing.assert_allclose(table.statistic, [7.0, nan, nan, nan], rtol=1e-9)
+    # Student's t on one degree of freedom is Cauchy's distribution
+    np.testing.assert_allclose(table.p_value, [1 - 2 * np.arctan(7) / np.pi, nan, nan, nan], rtol=1e-9)
+    half = 0.025 * np.tan(np.pi * 0.475)
+    np.testing.assert_allclose(table.conf_high[0], 0.175 + half, rtol=1e-9)
+    np.testing.assert_allclose(table.conf_low[0], 0.175 - half, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 from cvstats import CvstatsWarning, InputError
 from cvstats._scoring import fold_scores
@@ -77,7 +78,106 @@ def test_mcnemar_uses_samples_that_both_predicted_and_maps_over_batches():
     assert found.n_a.values.tolist() == [5, 4]
 
 
+def test_mcnemar_error_df_and_name_by_hand():
+    found = mcnemar_test(discordant(12, 3, both=20, neither=30), a="a", b="b", distribution="chi2")
+    # d = 9 / 65; var(a - b per sample) = 15 / 65 - d**2
+    assert float(found.std_error) == pytest.approx(np.sqrt((15 / 65 - (9 / 65) ** 2) / 65), rel=1e-12)
+    assert float(found.df) == 1
+    assert str(found.method.item()) == "McNemar test"
+    same = mcnemar_test(discordant(0, 0), a="a", b="b")
+    assert (float(same.std_error), float(same.estimate), float(same.p_value)) == (0, 0, 1)
+    only = mcnemar_test(discordant(10, 0, 0, 0), a="a", b="b")  # d = 1: no variance is left
+    assert (float(only.std_error), float(only.estimate)) == (0, 1)
+
+
+def test_mcnemar_with_a_label_per_batch():
+    cubes = [discordant(5, 1), discordant(2, 4, both=22, neither=28)]
+    assert cubes[0].sizes == cubes[1].sizes
+    other = cubes[1].assign_coords(label=1 - cubes[1].label)
+    both = xr.concat([cubes[0], 1 - other], dim=xr.Variable("trial", [1, 2]), coords="different", compat="equals")
+    found = mcnemar_test(both.assign_coords(kind="label", positive=1), a="a", b="b")
+    assert found.n_a.values.tolist() == [5, int(mcnemar_test(1 - other, a="a", b="b").n_a)]
+
+
 # DeLong -----
+
+
+def plain_delong(scores, y):
+    """AUCs and covariance by comparing every positive with every negative."""
+    scores, y = np.asarray(scores, float), np.asarray(y)
+    wins = [(np.sign(np.subtract.outer(s[y == 1], s[y == 0])) + 1) / 2 for s in scores]
+    m, n = wins[0].shape
+    ten, one = [w.mean(axis=1) for w in wins], [w.mean(axis=0) for w in wins]
+    return [w.mean() for w in wins], np.cov(ten) / m + np.cov(one) / n
+
+
+@pytest.mark.parametrize("y", [[1, 1, 0, 0], [1, 0, 1, 1, 0], [0, 0, 0, 1, 1, 0], [1, 0, 0, 1, 0, 1, 1]])
+def test_delong_of_tiny_samples_by_comparing_all_pairs(y):
+    rng = np.random.default_rng(len(y))
+    a, b = rng.integers(0, 4, (2, len(y))).astype(float)
+    a[0], b[0] = 5.0, -1.0
+    area, cov = plain_delong([a, b], y)
+    found = delong_test(scores_cube(a, b, y=y), a="a", b="b", level=0.8)
+    assert (float(found.estimate_a), float(found.estimate_b)) == pytest.approx(tuple(area), rel=1e-12)
+    error = np.sqrt(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
+    assert float(found.std_error) == pytest.approx(error, rel=1e-9)
+    assert (float(found.std_error_a), float(found.std_error_b)) == pytest.approx(tuple(np.sqrt(np.diag(cov))), rel=1e-9)
+    z = stats.norm.ppf(0.9)
+    assert (float(found.conf_low), float(found.conf_high)) == pytest.approx(
+        (area[0] - area[1] - z * error, area[0] - area[1] + z * error), rel=1e-9
+    )
+    assert int(found.n) == len(y)
+    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (paired)", "normal")
+    assert np.isnan(float(found.df))
+
+
+def test_delong_unpaired_limits_are_welchs():
+    cube, other = scores_cube(R["s1"], R["s2"]), scores_cube(R["s3"], y=R["y3"])
+    found = delong_test(cube, a="b", b="a", other=other, level=0.8)
+    (area_a, var_a), (area_b, var_b) = plain_delong([R["s2"]], R["y"]), plain_delong([R["s3"]], R["y3"])
+    n_a, n_b = len(R["y"]), len(R["y3"])
+    gap, error = area_a[0] - area_b[0], np.sqrt(var_a + var_b)
+    df = (var_a + var_b) ** 2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1))
+    t = stats.t.ppf(0.9, df)
+    expected = {
+        "estimate": gap,
+        "std_error": error,
+        "df": df,
+        "conf_low": gap - t * error,
+        "conf_high": gap + t * error,
+    }
+    expected |= {"statistic": gap / error, "p_value": 2 * stats.t.sf(abs(gap) / error, df), "n": n_a + n_b}
+    expected |= {"estimate_a": area_a[0], "estimate_b": area_b[0]}
+    expected |= {"std_error_a": np.sqrt(var_a), "std_error_b": np.sqrt(var_b)}
+    for name, value in expected.items():
+        assert float(found[name]) == pytest.approx(float(value), rel=1e-9), name
+    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (unpaired)", "t")
+    assert float(found.conf_level) == 0.8
+
+
+def test_delong_unpaired_without_variance_is_nan_with_one_warning():
+    perfect = scores_cube([1, 2, 3, 4, 5, 6], y=[0, 0, 0, 1, 1, 1])
+    with pytest.warns(CvstatsWarning, match=r"no variance to test against .*separation\): NaN") as record:
+        found = delong_test(perfect, a="a", b="a", other=perfect)
+    assert len(record) == 1
+    assert np.isnan([float(found[name]) for name in ("std_error", "df", "statistic", "p_value", "conf_low")]).all()
+
+
+def test_delong_says_in_how_many_cells_there_is_no_variance():
+    y = [0, 0, 0, 1, 1, 1]
+    perfect, other = (scores_cube(s, [1, 3, 2, 3, 1, 2], y=y) for s in ([1, 2, 3, 4, 5, 6], [1, 3, 2, 3, 1, 2]))
+    both = xr.concat([perfect, other], dim=xr.Variable("trial", [1, 2]))
+    with pytest.warns(CvstatsWarning, match="in 1 of 2 cells: NaN"):
+        found = delong_test(both, a="a", b="b")
+    assert np.isnan(found.p_value.values).tolist() == [False, True]
+
+
+def test_delong_with_one_sample_of_a_class_has_an_area_but_no_error():
+    for y in ([1, 0, 0, 0], [0, 1, 1, 1]):
+        with pytest.warns(CvstatsWarning, match="no variance to test against"):
+            found = delong_test(scores_cube([1, 2, 3, 0], [4, 1, 2, 3], y=y), a="a", b="b")
+        assert float(found.estimate_a) == pytest.approx(1 / 3 if y[0] else 2 / 3)
+        assert np.isnan(float(found.std_error))
 
 
 def test_delong_equals_proc():
