@@ -64,8 +64,9 @@ class calibrated:  # noqa: N801
     On the metric's range mapped to [0, 1] (higher = better), with scores :math:`\theta_j`, their bootstrap variances
     :math:`v_j` and :math:`V_s` the variance over draws of the score of the draw's winner,
 
-    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j}\Bigr), \qquad
-              n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
+    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j}\Bigr),
+
+    .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
 
     and Student's t on N - 1 degrees of freedom (groups count as units). Losses without an upper end are treated
     alike on the log scale, with the relative variance of the draws' winners where it exceeds the pooled one. For

@@ -349,15 +349,16 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
 
 
 def example_cube(name: str = "breast_cancer") -> xr.DataArray:
-    """Return a bundled cube of real predictions, trained with scikit-learn by ``cvstats/data/make_example.py``.
+    """Return a bundled cube of real predictions.
 
-    ``breast_cancer`` (default): is a tumour malignant, from the texture, smoothness, symmetry and fractal dimension of
-    its cell nuclei? 120 patients, 133 configurations of 14 model families, 5 repeats of stratified 10-fold
-    cross-validation. `test_auc` and `test_accuracy` are each configuration's performance on 449 other patients after
-    training on all 120: what is being estimated (these 120 happen to be a little harder to tell apart than the others,
-    which an interval must allow for). ``breast_cancer_inner`` holds its inner predictions for `ncv` and `winner`,
-    ``breast_cancer_training`` the training predictions of the first repeat, ``breast_cancer_separate`` a case-control
-    sample for `separate_cv`. ``diabetes`` is a regression, ``iris`` has three classes.
+    Models were trained with scikit-learn by ``cvstats/data/make_example.py``. ``breast_cancer`` (default): is a tumour
+    malignant, from the texture, smoothness, symmetry and fractal dimension of its cell nuclei? 120 patients, 133
+    configurations of 14 model families, 5 repeats of stratified 10-fold cross-validation. `test_auc` and
+    `test_accuracy` are each configuration's performance on 449 other patients after training on all 120: what is being
+    estimated (these 120 happen to be a little harder to tell apart than the others, which an interval must allow for).
+    ``breast_cancer_inner`` holds its inner predictions for `ncv` and `winner`, ``breast_cancer_training`` the training
+    predictions of the first repeat, ``breast_cancer_separate`` a case-control sample for `separate_cv`. ``diabetes`` is
+    a regression, ``iris`` has three classes.
 
     Parameters
     ----------

@@ -85,6 +85,45 @@ class Captions(SphinxPostTransform):
                 images = []
 
 
+DOI = re.compile(r"doi:(10\.\d{4,}/\S+?)(?=[.;,]?(?:\s|$))")
+
+
+class Identifiers(SphinxPostTransform):
+    """Make links of the identifiers of papers in docstrings."""
+
+    default_priority = 6
+
+    def run(self, **kwargs: Any) -> None:
+        """Replace every ``doi:...`` that is not part of a link or of code."""
+        for text in list(self.document.findall(nodes.Text)):
+            if "doi:10." not in text or isinstance(text.parent, (nodes.reference, nodes.literal, nodes.literal_block)):
+                continue
+            parts: list[nodes.Node] = []
+            start = 0
+            for found in DOI.finditer(text):
+                parts += [nodes.Text(text[start : found.start()])]
+                parts += [nodes.reference("", found.group(), refuri=f"https://doi.org/{found.group(1)}")]
+                start = found.end()
+            text.parent.replace(text, [*parts, nodes.Text(text[start:])])
+
+
+def stages() -> dict[str, str]:
+    """Return the first function of every section of the reference, and the section's title."""
+    text = (HERE / "reference.rst").read_text(encoding="utf-8")
+    found = re.findall(r"^(\w[^\n]*)\n-+\n.*?:nosignatures:\n\n {3}(\w+)", text, flags=re.MULTILINE | re.DOTALL)
+    return {name: title for title, name in found}
+
+
+def group_sidebar(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put the titles of the reference's sections between its functions in the sidebar."""
+    tree = context.get("furo_navigation_tree", "")
+    for name, title in stages().items():
+        link = re.search(rf'<li class="[^"]*"><a class="[^"]*" href="[^"]*">{name}</a>', tree)
+        if link and "toctree-l2" in link.group():
+            tree = f'{tree[: link.start()]}<li class="stage">{title}</li>{tree[link.start() :]}'
+    context["furo_navigation_tree"] = tree
+
+
 def mathml(latex: str, display: str) -> str:
     """Return a formula as MathML, which browsers draw without scripts and without a network."""
     from latex2mathml.converter import convert
@@ -120,6 +159,8 @@ def copy_vignettes(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what is above."""
     app.connect("builder-inited", copy_vignettes, priority=1)
+    app.connect("html-page-context", group_sidebar, priority=900)
     app.add_post_transform(Captions)
+    app.add_post_transform(Identifiers)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -190,3 +190,29 @@ def test_table_of_the_readme_is_read(tmp_path):
     cube = cs.read_predictions(tmp_path / "predictions.csv", positive="ill")
     assert cube.sizes == {"sample": 2, "configuration": 2}
     assert cs.score(cube, "auc").values.tolist() == [1.0, 1.0]
+
+
+def cells(text):
+    """Return the rows of Markdown tables as lists of cells."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+
+
+def test_caveats_repeat_what_the_coverage_study_found():
+    study = {
+        row[1]: row[4]
+        for row in cells((DOCS / "coverage.md").read_text(encoding="utf-8"))
+        if row[0] == "held_out" and row[2:3] == ["calibrated"]
+    }
+    names = {
+        "accuracy": "accuracy",
+        "AUC": "auc",
+        "MSE (6 designs)": "mse",
+        "Brier score": "brier",
+        "log loss": "log_loss",
+    }
+    stated = {
+        names[row[0]]: f"0{row[1]} / 0{row[2]}"
+        for row in cells((DOCS / "caveats.md").read_text(encoding="utf-8"))
+        if row[0] in names
+    }
+    assert stated == {name: study[name] for name in names.values()}

@@ -87,7 +87,7 @@ def bbc(
     interval : str or interval method
         How the limits are made, by name or configured: see `percentile`.
     ties : {"first", "random"}
-        ``"first"`` or ``"random"``.
+        Which of several equally good configurations wins a draw.
     select : callable
         Selection strategy, run again in every draw.
     strata : str, optional
