@@ -172,6 +172,22 @@ def test_delong_says_in_how_many_cells_there_is_no_variance():
     assert np.isnan(found.p_value.values).tolist() == [False, True]
 
 
+def test_delong_uses_samples_that_both_predicted():
+    cube = scores_cube(R["s1"], R["s2"])
+    gap, part = cube.copy(), cube.isel(sample=slice(2, None))
+    gap[0, 0] = gap[1, 1] = np.nan
+    found, expected = (delong_test(one, a="a", b="b") for one in (gap, part))
+    assert int(found.n) == len(R["y"]) - 2
+    for name in ("estimate", "std_error", "estimate_a", "p_value"):
+        assert float(found[name]) == pytest.approx(float(expected[name]), rel=1e-12), name
+    for absent in (0, 1):
+        lost = cube.where(cube.label != absent)
+        with pytest.warns(CvstatsWarning, match="one class"):
+            nothing = delong_test(lost, a="a", b="b")
+        assert np.isnan(float(nothing.estimate_a))
+        assert np.isnan(float(nothing.std_error))
+
+
 def test_delong_with_one_sample_of_a_class_has_an_area_but_no_error():
     for y in ([1, 0, 0, 0], [0, 1, 1, 1]):
         with pytest.warns(CvstatsWarning, match="no variance to test against"):
@@ -247,6 +263,41 @@ def test_contrast_of_two_is_the_difference_of_scores_with_the_paired_error():
     assert float(swapped.conf_low) == pytest.approx(-float(found.conf_high))
     loss = contrast(cube, "error_rate", a=0, b=2, rng=1, times=4000)
     assert float(loss.estimate) == pytest.approx(-float(found.estimate))
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 2), ([0, 1], [2, 3])])
+def test_contrast_limits_are_students(a, b):
+    cube = simulate_cube(40, 4, rng=6)
+    found = contrast(cube, "error_rate", a=a, b=b, rng=1, times=200, level=0.8, keep_draws=True)
+    estimate, error = float(found.estimate), float(found.std_error)
+    if a == 0:  # of two, the spread over draws of N samples is that of N - 1 degrees of freedom
+        assert error == pytest.approx(np.std(found.draw_estimate.values, ddof=1) * np.sqrt(40 / 39), rel=1e-12)
+        assert float(found.naive) == pytest.approx(estimate, rel=1e-12)
+    both, one = stats.t.ppf([0.9, 0.8], 39)
+    expected = {"conf_low": estimate - both * error, "conf_high": estimate + both * error}
+    expected |= {"bound_low": estimate - one * error, "bound_high": estimate + one * error, "df": 39}
+    expected |= {"statistic": estimate / error, "p_value": 2 * stats.t.sf(abs(estimate) / error, 39)}
+    expected |= {"estimate": float(found.estimate_a - found.estimate_b), "n_draws": 200}
+    for name, value in expected.items():
+        assert float(found[name]) == pytest.approx(value, rel=1e-9), name
+    assert (float(found.conf_level), str(found.interval.item())) == (0.8, "t")
+
+
+def test_contrast_says_in_how_many_cells_nothing_varies():
+    cube = simulate_cube(40, 2, rng=1).drop_vars("truth")
+    twins = cube.copy(data=cube.values[:, [0, 0]])
+    both = xr.concat([cube, twins], dim=xr.Variable("trial", [1, 2]))
+    with pytest.warns(CvstatsWarning, match="does not vary over draws in 1 of 2 cells"):
+        found = contrast(both, "accuracy", a=0, b=1, rng=1, times=50)
+    assert np.isnan(found.p_value.values).tolist() == [False, True]
+
+
+def test_contrast_of_one_group_has_no_error():
+    cube = simulate_cube(12, 2, rng=1).assign_coords(group=("sample", np.zeros(12, int)))
+    draws = bootstrap(cube.drop_vars("group"), 30, rng=1)
+    with pytest.warns(CvstatsWarning, match="contrast"):
+        found = contrast(cube, "accuracy", a=0, b=1, draws=draws)
+    assert np.isnan([float(found[name]) for name in ("std_error", "p_value", "conf_low", "bound_high")]).all()
 
 
 def test_contrast_of_aucs_agrees_with_delong():
