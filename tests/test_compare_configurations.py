@@ -292,6 +292,37 @@ def test_contrast_says_in_how_many_cells_nothing_varies():
     assert np.isnan(found.p_value.values).tolist() == [False, True]
 
 
+@pytest.mark.parametrize(("a", "b"), [("a", "b"), (["a", "c"], ["b", "d"])])
+def test_contrast_needs_two_usable_draws(a, b):
+    columns = np.random.default_rng(0).normal(size=(4, len(R["y"]))) + np.array(R["y"])
+    cube = scores_cube(*columns)
+    draws = bootstrap(cube, 20, rng=3)
+    negative = xr.DataArray(np.array(R["y"]) == 0, dims="sample")
+    for usable in (2, 1):
+        some = draws.where(~negative | (draws.draw < usable), 0)  # the others hold one class
+        if usable == 1:
+            with pytest.warns(CvstatsWarning, match="does not vary over draws"):
+                found = contrast(cube, "auc", a=a, b=b, draws=some, rng=1)
+            assert np.isnan(float(found.std_error))
+            assert np.isnan(float(found.p_value))
+        else:
+            found = contrast(cube, "auc", a=a, b=b, draws=some, rng=1, keep_draws=True)
+            assert float(found.std_error) > 0
+            if a == "a":
+                first, second = found.draw_estimate.values[:2]
+                n = len(R["y"])
+                assert float(found.std_error) == pytest.approx(abs(first - second) * np.sqrt(n / (n - 1) / 2), rel=1e-9)
+        assert int(found.n_draws) == usable
+
+
+def test_contrast_of_two_groups_has_an_error():
+    cube = simulate_cube(12, 2, rng=1).assign_coords(group=("sample", np.arange(12) // 6))
+    draws = bootstrap(cube.drop_vars("group"), 30, rng=1)
+    found = contrast(cube, "accuracy", a=0, b=1, draws=draws, keep_draws=True)
+    assert float(found.df) == 1
+    assert float(found.std_error) == pytest.approx(np.std(found.draw_estimate.values, ddof=1) * np.sqrt(2), rel=1e-9)
+
+
 def test_contrast_of_one_group_has_no_error():
     cube = simulate_cube(12, 2, rng=1).assign_coords(group=("sample", np.zeros(12, int)))
     draws = bootstrap(cube.drop_vars("group"), 30, rng=1)

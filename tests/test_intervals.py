@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import cvstats as cs
-from cvstats._calibration import BOUNDED, standing_out
+from cvstats._calibration import BOUNDED, constants, standing_out
 from cvstats._double import outer_estimates
 from cvstats._evidence import Evidence
 from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
@@ -143,6 +143,29 @@ class TestCalibratedByHand:
             low, _, _ = cs.calibrated(safe_upper=False).limits(evidence(metric), 0.95)
             width[metric] = 0.75 - low
         assert width["auc"] > width["accuracy"]
+
+    @pytest.mark.parametrize(
+        ("metric", "estimator", "expected"),
+        [
+            ("accuracy", "bbc", (1.3, 1.0, "standing out")),
+            ("mcc", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
+            ("accuracy", "bbc_ncv", (1.15, 1.0, "never")),
+            ("accuracy", "bbc_x", (1.0, 0.5, "never")),
+            ("auc", "bbc", (1.5, 1.0, "always")),
+            ("concordance", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
+            ("auc", "bbc_ncv", (1.15, 1.0, "never")),
+            ("auc", "bbc_x", (1.0, 0.5, "never")),
+            ("mse", "bbc", (1.75, 1.0, "never")),
+            ("r2", "bbc_cross_repeat", (1.55, 1.0, "never")),
+            ("brier", "bbc_ncv", (1.55, 1.0, "never")),
+            ("log_loss", "bbc_x", (1.35, 0.5, "never")),
+        ],
+    )
+    def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
+        """Changing one asks for a new study, so they stand here a second time."""
+        given = evidence(metric, estimator=estimator)
+        found = constants(given, isinstance(scale_of(given.metric), UnitScale))
+        assert (found.kappa, found.psi, found.safe) == expected
 
     @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
     def test_scale_maps_the_range_to_zero_and_one(self, metric):
