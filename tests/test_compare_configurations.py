@@ -281,6 +281,18 @@ def test_contrast_limits_are_students(a, b):
     for name, value in expected.items():
         assert float(found[name]) == pytest.approx(value, rel=1e-9), name
     assert (float(found.conf_level), str(found.interval.item())) == (0.8, "t")
+    assert str(found.method.item()) == ("paired bootstrap contrast" if a == 0 else "contrast of tuned families")
+    assert "draw_estimate" not in contrast(cube, "error_rate", a=a, b=b, rng=1, times=20)
+
+
+def test_contrast_of_families_leaves_out_the_incomplete_but_not_their_samples():
+    cube = simulate_cube(40, 4, rng=8).astype(float)
+    cube[:9, 1] = np.nan
+    found = contrast(cube, "accuracy", a=[0, 1], b=[2, 3], rng=1, times=60)
+    complete = contrast(cube.isel(configuration=[0, 2, 3]), "accuracy", a=[0], b=[2, 3], rng=1, times=60)
+    assert float(found.df) == 39
+    for name in ("estimate", "std_error", "estimate_a", "estimate_b", "p_value"):
+        assert float(found[name]) == pytest.approx(float(complete[name]), rel=1e-12), name
 
 
 def test_contrast_says_in_how_many_cells_nothing_varies():

@@ -16,7 +16,7 @@ from cvstats._calibration import BOUNDED, constants, standing_out
 from cvstats._double import outer_estimates
 from cvstats._evidence import Evidence
 from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
-from cvstats.intervals import get_method
+from cvstats.intervals import get_method, interval_limits
 from cvstats.metrics import get_metric
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "intervals.json").read_text())
@@ -362,6 +362,37 @@ class TestDoubleBootstrap:
             cs.double_bootstrap(**options)
 
 
+class TestWhenThereAreLimits:
+    """Five units and five samples of each class are enough; bounds need a level above one half."""
+
+    @pytest.mark.parametrize(
+        ("n", "smallest", "note"),
+        [
+            (4, 4, "limits are NaN: 4 independent samples is fewer than 5"),
+            (5, 4, "limits are NaN: 4 of a class is fewer than 5"),
+            (5, 5, ""),
+        ],
+    )
+    def test_five_are_enough(self, n, smallest, note):
+        limits, notes = interval_limits(cs.percentile(), evidence(n=n, smallest_class=smallest), 0.9)
+        assert "".join(notes) == note
+        assert np.isnan(list(limits.values())).all() == bool(note)
+
+    @pytest.mark.parametrize(("level", "given"), [(0.5, False), (0.51, True), (0.4, False)])
+    def test_bounds_are_ends_of_the_interval_at_twice_the_error(self, level, given):
+        limits, _ = interval_limits(cs.percentile(), evidence(values=np.arange(101.0)), level)
+        found = [limits[name] for name in ("conf_low", "conf_high", "bound_low", "bound_high")]
+        tail = 50 * (1 - level)
+        ends = [100 * (1 - level), 100 * level] if given else [np.nan, np.nan]
+        np.testing.assert_allclose(found, [tail, 100 - tail, *ends], rtol=1e-9)
+
+    def test_constants_may_be_zero(self):
+        low, high, error = cs.calibrated(kappa=0, psi=1, safe_upper=False).limits(evidence(estimator="bbc_ncv"), 0.95)
+        assert low < 0.75 < high
+        assert error == pytest.approx(np.std([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1))
+        assert cs.calibrated(kappa=1, psi=0).psi == 0
+
+
 class TestWilson:
     @pytest.mark.parametrize(("right", "n"), [(0, 12), (7, 12), (12, 12), (93, 100)])
     @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
@@ -372,6 +403,8 @@ class TestWilson:
         out = cs.winner(cube, "accuracy", interval="wilson", level=level, times=100, rng=1)
         expected = proportion_confint(right, n, alpha=1 - level, method="wilson")
         np.testing.assert_allclose(both(out), np.clip(expected, 0, 1), atol=1e-12)
+        share = right / n
+        assert float(out.std_error) == pytest.approx(np.sqrt(share * (1 - share) / n), abs=1e-12)
 
     def test_error_rate_mirrors(self):
         cube = labels_cube((np.arange(20) < 13)[:, None])

@@ -395,6 +395,18 @@ class TestPriorError:
         np.testing.assert_allclose(cs.score(cube, cs.prior_error({"y": 0.2})), [0.1])
         np.testing.assert_allclose(cs.score(cube, cs.prior_error(0.8)), [0.1])  # the first class: the negative one
 
+    def test_both_classes_count_by_hand(self):
+        # 1 of 2 "y" and 1 of 4 "n" are wrong
+        cube = cs.as_cube([[v] for v in "ynnnny"], list("yynnnn"), positive="y")
+        expected = 0.2 * 1 / 2 + 0.8 * 1 / 4
+        for prior in ({"y": 0.2, "n": 0.8}, {"y": 0.2}, {"n": 0.8}, 0.8):
+            np.testing.assert_allclose(cs.score(cube, cs.prior_error(prior)), [expected], rtol=1e-12)
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({"y": 1.0, "n": 0.0})), [0.5])
+        np.testing.assert_allclose(cs.score(cube, cs.prior_error({"y": 0.0, "n": 1.0})), [0.25])
+        for wrong in ({"y": 0.2, "n": 0.8001}, {"y": 0.2, "n": 0.7999}):
+            with pytest.raises(cs.InputError, match="`prior` must add up to 1"):
+                cs.score(cube, cs.prior_error(wrong))
+
     def test_many_classes(self):
         cube = cs.as_cube([["a"], ["b"], ["a"], ["c"]], ["a", "b", "c", "c"])
         np.testing.assert_allclose(cs.score(cube, cs.prior_error({"c": 0.5, "a": 0.3, "b": 0.2})), [0.25])
