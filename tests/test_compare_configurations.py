@@ -295,6 +295,25 @@ def test_contrast_of_families_leaves_out_the_incomplete_but_not_their_samples():
         assert float(found[name]) == pytest.approx(float(complete[name]), rel=1e-12), name
 
 
+@pytest.mark.parametrize("seed", [3, 11, 15, 16])
+def test_contrast_of_families_hands_standard_errors_to_the_strategy(seed):
+    from cvstats import select_one_se
+
+    cube = simulate_cube(40, 8, rng=seed)
+    both = xr.concat([cube, cube], "configuration").assign_coords(configuration=np.arange(16))
+    both = both.assign_coords(complexity=("configuration", np.tile(np.arange(8)[::-1], 2)))
+    draws = bootstrap(both, 100, rng=1)
+    sides = {"a": list(range(8)), "b": list(range(8, 16))}
+    with pytest.warns(CvstatsWarning, match="does not vary"):
+        found = contrast(both, "accuracy", **sides, draws=draws, select=select_one_se, rng=1)
+    scores = score(cube, "accuracy").values
+    spread = (draws.values @ (cube == cube.label).values.astype(float) / 40).std(axis=0, ddof=1)
+    best = int(np.argmax(scores))
+    simplest = max(j for j in range(8) if scores[j] >= scores[best] - spread[best])  # the last is the simplest
+    assert (int(found.selected_a), int(found.selected_b)) == (simplest, simplest + 8)
+    assert simplest != best
+
+
 def test_contrast_says_in_how_many_cells_nothing_varies():
     cube = simulate_cube(40, 2, rng=1).drop_vars("truth")
     twins = cube.copy(data=cube.values[:, [0, 0]])

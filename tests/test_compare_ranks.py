@@ -266,6 +266,56 @@ def test_critical_differences_map_over_other_dims():
         np.testing.assert_array_equal(kept[:, kept.any(0)], one.clique)
     empty = critical_difference(x[:0], "dataset", by="method")
     assert empty.mean_rank.shape == (0, 4)
+    assert empty.clique.shape == (0, 4, 0)
+
+
+@pytest.mark.parametrize("data", ["plain", "tied"])
+def test_critical_difference_comes_with_friedmans_test(data):
+    x = table(RANKS[data])
+    for test in ("nemenyi", "wilcoxon"):
+        found, friedman = critical_difference(x, "dataset", by="method", test=test), RANKS[f"{data}_r"]
+        assert float(found.statistic) == pytest.approx(friedman["statistic"], rel=1e-9)
+        assert float(found.df) == 3
+        assert float(found.friedman_p_value) == pytest.approx(friedman["p_value"], rel=1e-9)
+
+
+def test_wilcoxon_holm_comparisons_map_over_other_dims():
+    x = xr.DataArray(np.random.default_rng(0).normal(size=(3, 9, 4)), dims=("size", "dataset", "method"))
+    x = x + 0.7 * xr.DataArray(np.arange(4), dims="method")
+    found = critical_difference(x, "dataset", by="method", test="wilcoxon")
+    for at in range(3):
+        one = critical_difference(x[at], "dataset", by="method", test="wilcoxon")
+        np.testing.assert_array_equal(found.p_value[at], one.p_value)
+        kept = found.clique[at].values
+        np.testing.assert_array_equal(kept[:, kept.any(0)], one.clique)
+
+
+def test_methods_that_never_differ_are_the_same():
+    x = table(np.random.default_rng(0).normal(size=(12, 1)) + np.array([0.0, 0.0, 5.0]))
+    found = critical_difference(x, "dataset", by="method", test="wilcoxon")
+    p = 3 * 2 * 0.5**12  # two of the three comparisons are as clear as can be; Holm multiplies by three, then two
+    expected = [[1, 1, p], [1, 1, p], [p, p, 1]]
+    np.testing.assert_allclose(found.p_value, expected, rtol=1e-9)
+    assert found.clique.values.T.tolist() == [[True, True, False]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cliques_of_any_graph_are_all_the_maximal_ones(seed):
+    """Pairwise tests need not respect the order of the ranks, so the graph may be any."""
+    from cvstats.compare.diagram import _cliques
+
+    rng = np.random.default_rng(seed)
+    same = np.triu(rng.random((7, 7)) < rng.uniform(0.2, 0.8), 1)
+    same = same | same.T | np.eye(7, dtype=bool)
+    mean_rank = rng.permutation(7).astype(float)
+    subsets = [set(c) for size in range(2, 8) for c in itertools.combinations(range(7), size)]
+    full = [s for s in subsets if all(same[i, j] for i, j in itertools.combinations(s, 2))]
+    expected = [s for s in full if not any(s < t for t in full)]
+    found = _cliques(same, mean_rank)
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+    order = [[mean_rank[j] for j in group] for group in found]
+    assert order == sorted(order)
+    assert all(group == sorted(group) for group in order)
 
 
 # p_adjust --------------------------------------------------------------------------------------------------------

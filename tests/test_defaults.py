@@ -42,6 +42,9 @@ DEFAULTS = {
     "best_set": DRAWN | {"strata": "auto"},
     "bias_table": LEVEL | {"by": "method"},
     "p_adjust": {"method": "holm"},
+    "calibrated": {"safe_upper": "auto"},
+    "double_bootstrap": {"outer": 300, "inner": 60},
+    "bca": {"times": 2000},
 }
 
 

@@ -393,6 +393,45 @@ class TestWhenThereAreLimits:
         assert cs.calibrated(kappa=1, psi=0).psi == 0
 
 
+class TestConfigured:
+    @pytest.mark.parametrize("name", ["percentile", "calibrated", "double_bootstrap", "wilson", "delong", "bca"])
+    def test_methods_are_values(self, name):
+        method = get_method(name)
+        assert method == getattr(cs, name)()
+        assert hash(method) == hash(getattr(cs, name)())
+        with pytest.raises(AttributeError):
+            method.name = "other"
+
+    def test_fewest_draws(self):
+        assert cs.double_bootstrap(outer=40, inner=10).inner == 10
+        for few in ({"outer": 39}, {"inner": 9}):
+            with pytest.raises(cs.InputError, match="must be a whole number of at least"):
+                cs.double_bootstrap(**few)
+
+    def test_double_bootstrap_limits_by_hand(self, monkeypatch):
+        values = np.array([*np.arange(101) / 100, np.nan])
+        monkeypatch.setattr("cvstats._double.outer_estimates", lambda evidence, outer, inner: values)
+        method = cs.double_bootstrap()
+        error = np.std(np.arange(101) / 100, ddof=1)
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.5), 0.9), [0.05, 0.95, error])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.97), 0.9), [0.05, 0.97, error])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.02), 0.9), [0.02, 0.95, error])
+        for few in ([], [0.5], [0.5, np.nan]):
+            values = np.array(few)
+            assert np.isnan(method.limits(evidence(), 0.9)).all()
+        values = np.array([0.4, 0.6])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.5), 0.9), [0.41, 0.59, np.sqrt(0.02)])
+
+    def test_delong_is_clipped(self):
+        score = np.array([*range(1, 10), 10.5, *range(10, 20)])
+        y = (np.arange(20) >= 10).astype(int)
+        for sign, end in ((1, "conf_high"), (-1, "conf_low")):
+            cube = cs.as_cube(sign * score[:, None], y, kind="score")
+            out = cs.winner(cube, "auc", interval="delong", times=50, rng=1)
+            assert float(out.estimate) == pytest.approx(0.99 if sign > 0 else 0.01)
+            assert float(out[end]) == (1.0 if sign > 0 else 0.0)
+
+
 class TestWilson:
     @pytest.mark.parametrize(("right", "n"), [(0, 12), (7, 12), (12, 12), (93, 100)])
     @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])

@@ -74,6 +74,19 @@ class TestTraits:
     def test_range_is_the_definitions(self, name):
         assert getattr(cs, name).range == self.RANGE[name]
 
+    @pytest.mark.parametrize("name", EVERY)
+    def test_monotone_is_the_sign_of_the_first_sum(self, name):
+        """Selection may compare the first sums alone, so the sign must be that of performance."""
+        metric = getattr(cs, name)
+        one_sum = {"accuracy", "error_rate", "sensitivity", "specificity", "brier", "log_loss", "smoothed_error_rate"}
+        one_sum |= {"mse", "mae", "r2"}
+        assert bool(metric.monotone) == (name in one_sum)
+        if metric.monotone:
+            parts = 1 + len(metric.label_parts(np.array([0.0, 1.0, 1.0]), 2))
+            labels = [np.array(10.0), np.array(6.0), np.array(9.0)][:parts]
+            low, high = (metric.sign * metric.formula([np.array(s)], labels) for s in (1.0, 2.0))
+            assert np.sign(high - low) == metric.monotone
+
     def test_prior_error_is_an_error(self):
         metric = cs.prior_error({0: 0.75})
         assert (metric.direction, metric.range, metric.sign) == ("minimize", (0.0, 1.0), -1)
