@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 SHOWN = 5  # labels named in a message before "and n more"
+LONGEST = 60  # characters of one label in a message
 
 
 class InputError(ValueError):
@@ -64,13 +65,23 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def clipped(label: object) -> str:
+    """Return how a label is written in a message: its repr, cut when very long.
+
+    >>> clipped("ab" * 100)
+    "'ababababababababababababababababababababababababababababab..."
+    """
+    text = repr(label)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
 def show(labels: Iterable[Any]) -> str:
     """List labels for a message, at most `SHOWN` of them.
 
     >>> show(["a", "b"])
     "'a', 'b'"
     """
-    items = [repr(plain(label)) for label in labels]
+    items = [clipped(plain(label)) for label in labels]
     text = ", ".join(items[:SHOWN])
     return text + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,12 @@ def read_predictions(
     arrays: Mapping[str, Any] | None = None
     if isinstance(path, (str, Path)):
         file = Path(path)
-        if file.suffix in STORES or file.is_dir():
+        if file.suffix in STORES or os.path.isdir(file):
             cube = read_cube(file)
             _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
             facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
             return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
-        if file.suffix in (".npz", ".npy") and file.exists():
+        if file.suffix in (".npz", ".npy") and os.path.isfile(file):
             arrays, name = read_npz(file, max_bytes), file.name
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
         arrays, name = path, "arrays"

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats.formats import _tables
+from cvstats.formats import _columns
 from cvstats.read import example_cube, load_report, read_predictions, write_cube
 
 FILES = Path(__file__).parent / "files"
@@ -436,7 +436,7 @@ def test_parquet_is_read_by_row_group(tmp_path, monkeypatch):
     frame = pd.read_parquet(tmp_path / "one.parquet")
     frame.to_parquet(tmp_path / "many.parquet", row_group_size=700, index=False)
     sizes = []
-    whole = _tables._parquet(tmp_path / "many.parquet", 10**9)
+    whole = _columns.read_parquet(tmp_path / "many.parquet", 10**9)
     sizes = [len(part) for part in whole.parts()]
     assert max(sizes) == 700
     assert len(sizes) == whole.n_parts > 5

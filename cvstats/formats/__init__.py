@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cvstats._check import InputError, check_option, show
+from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
 from ._guess import guess
@@ -41,7 +41,7 @@ BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'p
 
 def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout, str]:
     """Return the layout of a table and how it was recognised; raise when none or several fit."""
-    shown = ", ".join(repr(name) for name in columns[:12]) + (
+    shown = ", ".join(clipped(name) for name in columns[:12]) + (
         f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     )
     if format != "auto":

@@ -17,6 +17,7 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
+from ._guards import open_zarr
 from ._optional import needed
 from ._stores import decode, is_zarr, write_zarr
 
@@ -30,7 +31,7 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             return
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} exists and is not a Zarr store; choose another name.")
-        with xr.open_zarr(path, chunks=None) as dataset:
+        with open_zarr(path, chunks=None) as dataset:
             stored = decode(dataset, path.name)
             union = _union(stored, cube)
             coords = _coordinates(stored, cube, union)

@@ -15,6 +15,7 @@ import xarray as xr
 from cvstats._check import InputError, show
 from cvstats.cube import as_cube
 
+from ._guards import first_line
 from ._layout import Hints, Parsed, folds_within_repeats
 
 ORANGE = {"row_indices", "actual"}
@@ -36,15 +37,21 @@ INDICES = re.compile(r"(?:indices_)?test_(\d+)")
 def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
     """Load the arrays of an .npz or .npy file; Python objects (pickles) are refused."""
     try:
+        if not path.stat().st_size:
+            raise InputError(f"{path.name}: the file is empty.")
         if path.suffix == ".npy":
-            return {"": np.load(path, allow_pickle=False)}
+            with path.open("rb") as file:
+                loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                raise InputError(f"{path.name}: this is an archive of arrays; call it .npz.")
+            return {"": loaded}
         with zipfile.ZipFile(path) as archive:
             total = sum(info.file_size for info in archive.infolist())
         if total > max_bytes:
             raise InputError(
                 f"{path.name}: the arrays decompress to {total:,} bytes, more than max_bytes={max_bytes:,}."
             )
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except InputError:
         raise
@@ -53,7 +60,7 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
             raise InputError(
                 f"{path.name}: holds Python objects, which are never unpickled. Save plain arrays of numbers or text."
             ) from None
-        raise InputError(f"{path.name}: the file of arrays is corrupt or cut off ({error}).") from None
+        raise InputError(f"{path.name}: the file of arrays is corrupt or cut off ({first_line(error)}).") from None
 
 
 def is_orange(arrays: Mapping[str, Any]) -> bool:

@@ -117,7 +117,7 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
         return np.array([int(value) for value in array], np.int64)
     if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
         numbers = np.array([float(value) for value in array])
-        whole = bool(np.all(numbers == np.floor(numbers)))
+        whole = bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)))
         if not ids or whole:
             return numbers.astype(np.int64) if ids else numbers
     if not ids and all(value in TRUE_FALSE for value in array):

@@ -83,5 +83,8 @@ def zero_filled(cube: xr.DataArray) -> int:
 
 def read(cube: xr.DataArray) -> dict[str, Any] | None:
     """Return the report, or None when the cube has none."""
-    text = cube.attrs.get(ATTR)
-    return None if text is None else dict(json.loads(text))
+    try:
+        report = json.loads(cube.attrs.get(ATTR, ""))
+    except (TypeError, ValueError):
+        return None
+    return report if isinstance(report, dict) else None

@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError, clipped, show
 
+from ._guards import first_line, open_zarr, refuse_bombs, refuse_broken_hdf
 from ._optional import needed
 
 KEPT = "cvstats_store"
@@ -170,8 +171,8 @@ def is_zarr(path: Path) -> bool:
 
 def open_store(path: Path, chunks: Any) -> xr.DataArray:
     """Open a netCDF file or Zarr store; lazily, through dask, when `chunks` are given."""
-    if not path.exists():
-        raise InputError(f"no such file: {str(path)!r}.")
+    if not os.path.exists(path):
+        raise InputError(f"no such file: {clipped(str(path))}.")
     if chunks is not None:
         needed("dask", "chunked cubes", "dask")
     opener: Callable[..., xr.Dataset]
@@ -179,26 +180,19 @@ def open_store(path: Path, chunks: Any) -> xr.DataArray:
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} is a folder but not a Zarr store.")
         needed("zarr", "Zarr stores", "io")
-        opener = xr.open_zarr
+        opener = open_zarr
     else:
-        with path.open("rb") as file:
-            start = file.read(8)
-        if not start.startswith(b"\x89HDF"):
-            raise InputError(
-                f"{path.name}: this is not a netCDF-4 file (.nc) or Zarr store (.zarr). "
-                "For tables of predictions use read_predictions()."
-            )
         needed("h5netcdf", "netCDF files", "io")
+        refuse_broken_hdf(path)
         opener = partial(xr.open_dataset, engine="h5netcdf")
     try:
         if chunks is None:
             with opener(path, chunks=None) as dataset:
+                refuse_bombs(dataset, path)
                 return decode(dataset.load(), path.name)
         cube = decode(opener(path, chunks={}), path.name)  # as stored, then as asked
-    except (OSError, KeyError, RuntimeError, TypeError) as error:
-        raise InputError(f"{path.name}: the file is corrupt or cut off ({error}).") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path.name}: cannot be read as a cube ({str(error).splitlines()[0]}).") from None
+    except InputError:
+        raise
+    except Exception as error:  # the libraries below raise whatever the damage leads them into
+        raise InputError(f"{path.name}: the file is corrupt or holds no cube ({first_line(error)}).") from None
     return cube.chunk(chunks) if chunks else cube

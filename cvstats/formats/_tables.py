@@ -11,7 +11,9 @@ import csv
 import gzip
 import io
 import lzma
+import os
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,10 +24,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError, clipped, show
 
 from ._layout import NUMBER, ROW_NAMES
-from ._optional import needed
 
 NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
@@ -79,18 +80,23 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
 def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
     """Open a file by what it is, not by what it is called."""
     name = path.name
-    if not path.exists():
-        raise InputError(f"no such file: {str(path)!r}.")
-    with path.open("rb") as file:
-        start = file.read(8)
+    if not os.path.exists(path):
+        raise InputError(f"no such file: {clipped(str(path))}.")
+    if path.is_dir():
+        raise InputError(f"{name}: this is a folder, not a file; a Zarr store is read by itself, not in a list.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
     if not start:
         raise InputError(f"{name}: the file is empty.")
     for magic, kind in BINARY.items():
         if start.startswith(magic):
-            if kind == "Parquet":
-                return _parquet(path, max_bytes)
-            if kind == "Feather":
-                return _feather(path, max_bytes)
+            if kind in ("Parquet", "Feather"):
+                from . import _columns
+
+                return (_columns.read_parquet if kind == "Parquet" else _columns.read_feather)(path, max_bytes)
             raise InputError(f"{name}: this is a {kind} file, not a table of text.")
     if start[0] == 0x80 and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise InputError(
@@ -167,26 +173,43 @@ def read_cells(
     }  # fmt: skip
     if int(pd.__version__.partition(".")[0]) < 3:
         settings["float_precision"] = "round_trip"  # the default of later versions
+    quote = options.get("quotechar", '"')
+    frame: pd.DataFrame | None = None
     try:
-        try:
-            frame = pd.read_csv(
-                io.BytesIO(body), dtype={c: "float64" if c in fractions else "category" for c in header}, **settings
-            )
-        except ValueError as error:
-            if isinstance(error, (pd.errors.ParserError, UnicodeDecodeError)):
-                raise
-            frame = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(header, "category"), **settings)
-        as_text = _written_otherwise(frame, body)
-        if as_text:
-            text = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(as_text, "str"), usecols=as_text, **settings)
-            frame = frame.assign(**{column: text[column].astype("category") for column in as_text})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # the first row is longer than the header
+            frame = _parsed(body, header, fractions, settings)
+    except pd.errors.ParserWarning:
+        pass
     except pd.errors.ParserError as error:
         raise InputError(f"{name}: the table is malformed: {_lines(str(error))}") from None
     except pd.errors.EmptyDataError:
         raise InputError(f"{name}: the table is empty: it has columns {show(header)} but no rows.") from None
+    if frame is None:
+        _refuse_ragged(body, header, name, encoding, separator, quote)
+        raise InputError(f"{name}: rows have more cells than the header, which has {len(header)}.")
     frame = frame[~frame.isna().all(axis=1)] if frame[header[0]].isna().any() else frame
-    _refuse_ragged(frame, body, header, name, encoding, separator, options.get("quotechar", '"'))
+    quoted, counted = quote.encode() in body, (len(header) - 1) * len(frame)
+    if frame[header[-1]].isna().any() or not (quoted or body.count(separator.encode()) == counted):
+        _refuse_ragged(body, header, name, encoding, separator, quote)
     return pd.DataFrame(frame.reset_index(drop=True))
+
+
+def _parsed(body: bytes, header: list[str], fractions: list[str], settings: dict[str, Any]) -> pd.DataFrame:
+    """Read the cells with pandas, again and as text where it would lose how they are written."""
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(body), dtype={c: "float64" if c in fractions else "category" for c in header}, **settings
+        )
+    except ValueError as error:
+        if isinstance(error, (pd.errors.ParserError, UnicodeDecodeError)):
+            raise
+        frame = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(header, "category"), **settings)
+    as_text = _written_otherwise(frame, body)
+    if as_text:
+        text = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(as_text, "str"), usecols=as_text, **settings)
+        frame = frame.assign(**{column: text[column].astype("category") for column in as_text})
+    return pd.DataFrame(frame)
 
 
 def _written_otherwise(frame: pd.DataFrame, body: bytes) -> list[str]:
@@ -226,13 +249,8 @@ def _lines(message: str) -> str:
     return re.sub(r"in line (\d+)", lambda part: f"in line {int(part[1]) + 1}", text) + "."
 
 
-def _refuse_ragged(
-    frame: pd.DataFrame, body: bytes, header: list[str], name: str, encoding: str, separator: str, quote: str
-) -> None:
+def _refuse_ragged(body: bytes, header: list[str], name: str, encoding: str, separator: str, quote: str) -> None:
     """Raise when a row has too few or too many cells: pandas fills or cuts them silently."""
-    suspects = frame[header[-1]].isna().any()
-    if not suspects and (quote.encode() in body or body.count(separator.encode()) == (len(header) - 1) * len(frame)):
-        return
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(body), encoding, newline=""), delimiter=separator, quotechar=quote,
                         escapechar="\\" if quote == "'" else None, skipinitialspace=quote == "'")  # fmt: skip
     last = None
@@ -303,6 +321,7 @@ def _unpack(path: Path, start: bytes, max_bytes: int) -> bytes:
         EOFError,
         zipfile.BadZipFile,
         zlib.error,
+        UnicodeError,
         lzma.LZMAError,
         OSError,
         RuntimeError,
@@ -318,61 +337,3 @@ def _unpack(path: Path, start: bytes, max_bytes: int) -> bytes:
             "or use Parquet, which is read in parts."
         )
     return raw
-
-
-def _parquet(path: Path, max_bytes: int) -> Table:
-    """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
-    parquet = needed("pyarrow.parquet", "Parquet files", "io")
-    arrow = needed("pyarrow", "Parquet files", "io")
-    try:
-        with parquet.ParquetFile(path) as file:
-            meta, names = file.metadata, list(file.schema_arrow.names)
-            text = [
-                f.name
-                for f in file.schema_arrow
-                if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)
-            ]
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]})."
-        ) from None
-    largest = max((meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)), default=0)
-    if largest > max_bytes:
-        raise InputError(
-            f"{path.name}: a row group decompresses to {largest:,} bytes, more than max_bytes={max_bytes:,}."
-        )
-    if not meta.num_rows:
-        raise InputError(f"{path.name}: the table is empty: it has columns {show(names)} but no rows.")
-    frame_index = [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]
-    columns = [ROW_NAMES if name in frame_index else name for name in names]
-    check_header(columns, path.name)
-
-    def parts() -> Iterator[pd.DataFrame]:
-        try:
-            with parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
-                for i in range(meta.num_row_groups):
-                    group = file.read_row_group(i, use_threads=False)
-                    yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
-        except (arrow.ArrowException, OSError) as error:
-            raise InputError(
-                f"{path.name}: the Parquet file is corrupt or cut off ({str(error).splitlines()[0]})."
-            ) from None
-
-    return Table(path.name, columns, parts, meta.num_row_groups)
-
-
-def _feather(path: Path, max_bytes: int) -> Table:
-    feather = needed("pyarrow.feather", "Feather files", "io")
-    arrow = needed("pyarrow", "Feather files", "io")
-    try:
-        table = feather.read_table(path, memory_map=False)
-        if table.nbytes > max_bytes:
-            raise InputError(
-                f"{path.name}: the file decompresses to {table.nbytes:,} bytes, more than max_bytes={max_bytes:,}."
-            )
-        frame = table.to_pandas()
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path.name}: the Feather file is corrupt or cut off ({str(error).splitlines()[0]})."
-        ) from None
-    return from_frame(frame, path.name)

@@ -41,7 +41,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         out["label"] = frame[outcome]
         notes.append(f"the outcome is column {outcome!r}")
         if ".pred_time" in value.values():
-            out["label"], out["event"] = _survival(frame[outcome])
+            out["label"], event = _survival(frame[outcome])
+            if "event" not in others:
+                out["event"] = event
     extras = [name for name in others if name != outcome]
     return Parsed(
         out.join(frame[extras]),
@@ -72,7 +74,7 @@ def _outcome(
     if hints.labels is not None:
         return None
     named = {str(name) for name in classes if name is not None}
-    found = [name for name in others if not first_is_constant(configuration, frame[name])]
+    found = [name for name in others if name not in hints.mapped and not first_is_constant(configuration, frame[name])]
     if named:
         found = [name for name in found if set(texts(frame[name].dropna().unique())) <= named]
     if len(found) != 1:

@@ -19,6 +19,8 @@ KNOWN = ("inst#", "actual", "predicted", "error", "prediction", "distribution")
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Labels look like ``1:name``; ``*`` marks the predicted class; ``inst#`` restarts in every fold."""
     instance = pd.to_numeric(natural_column(frame["inst#"])).to_numpy()
+    if not np.isfinite(instance).all():
+        raise InputError("Weka: `inst#` must number the rows.")
     fold = np.concatenate([[0], np.cumsum(np.diff(instance) <= 0)])
     notes = []
     attributes = [name for name in frame.columns if name not in KNOWN and not re.fullmatch(r"distribution\.\d+", name)]
