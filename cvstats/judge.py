@@ -44,11 +44,14 @@ def select_and_judge(
     batch: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Score every configuration with `choose`, select one per draw, and score that one with `judge`.
+    r"""Score every configuration with `choose`, select one per draw, and score that one with `judge`.
 
-    Every protocol is this call with other weights. Both weights are non-negative and over ``draw, sample``; case
-    weights of the cube multiply them. Sums of whole-number weights are exact, so the numbers do not depend on
-    `batch`, on how a dask-backed cube is chunked, or on the number of workers.
+    .. math:: j_b = \arg\max_j \theta_j(choose_b), \qquad value_b = \theta_{j_b}(judge_b)
+
+    with :math:`\theta_j(w)` the score of configuration j when samples weigh w, in performance direction. Every protocol
+    is this call with other weights. Both weights are non-negative and over ``draw, sample``; case weights of the cube
+    multiply them. Sums of whole-number weights are exact, so the numbers do not depend on `batch`, on how a dask-backed
+    cube is chunked, or on the number of workers.
 
     Parameters
     ----------

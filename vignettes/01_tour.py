@@ -49,7 +49,8 @@ print(f"\n{len(table)} rows")
 # %% [markdown]
 # One row says: in this repeat, *this* configuration, trained without *this* fold, gave *this* sample *this*
 # probability. `read_predictions` knows this layout and those of caret, tidymodels, mlr3, scikit-learn, Weka, H2O and
-# others. It must be told which of the two words is the positive class; it does not guess.
+# others. It must be told which of the two words is the positive class; it does not guess. If your columns have other
+# names, say which is which: `columns={"sample": "patient", "configuration": "model", "label": "truth"}`.
 
 # %%
 cube = cs.read_predictions(folder / "predictions.csv.gz", positive="malignant")

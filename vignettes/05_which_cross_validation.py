@@ -13,10 +13,11 @@
 # %% [markdown]
 # # Which cross-validation did you do?
 #
-# "We estimated the error by cross-validation." Winderbaum and Koch (2022, *Journal of Statistics and Computer Science*
-# 1, 89-108) point out that this sentence describes at least five different computations as soon as a tuning value is
-# chosen and the data are reduced first, and that the five give very different numbers. This vignette computes all five
-# from saved predictions, on data whose truth we know.
+# "We estimated the error by cross-validation." Winderbaum and Koch (2022,
+# [doi:10.47509/JSCS.2022.v01i01.05](https://doi.org/10.47509/JSCS.2022.v01i01.05)) point out that this sentence
+# describes at least five different computations as soon as a tuning value is chosen and the data are reduced first, and
+# that the five give very different numbers. This vignette computes all five from saved predictions, on data whose truth
+# we know.
 
 # %%
 import textwrap

@@ -20,6 +20,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import cohen_kappa_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -94,6 +95,13 @@ def net_benefit(label, prediction, weight):
 cancer = cs.example_cube().isel(repeat=0, drop=True)
 few = cancer.isel(configuration=slice(None, None, 6))  # a function of your own is called for every draw: keep it small
 show(cs.winner(few, net_benefit, times=200, rng=1))
+
+# %% [markdown]
+# Functions of scikit-learn that take `sample_weight` are metrics as they are:
+
+# %%
+kappa = cs.as_metric(cohen_kappa_score, direction="maximize", range=(-1, 1), uses="label", requires="classes")
+show(cs.winner(few.isel(configuration=slice(None, None, 4)), kappa, times=100, rng=1))
 
 # %% [markdown]
 # ## Groups: when samples are not alone
@@ -196,8 +204,8 @@ ax.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
 #
 # | you have | labels | `kind` | metrics |
 # |---|---|---|---|
-# | classes predicted | classes | `label` | accuracy, error rate, balanced accuracy, F1, MCC, prior error |
+# | classes predicted | classes | `label` | accuracy, error rate, balanced accuracy, sensitivity, F1, MCC, prior error |
 # | probabilities | classes | `probability` | those, AUC, average precision, Brier, log loss |
-# | scores (any scale) | two classes | `score` | AUC, average precision; label metrics once `threshold=` is given |
+# | scores (any scale) | two classes | `score` | AUC, average precision; those of classes once `threshold=` is given |
 # | numbers | numbers | `value` | MSE, RMSE, MAE, R² |
 # | risks or times | times with `event` | `score` or `value` | concordance |

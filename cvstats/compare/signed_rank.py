@@ -52,6 +52,11 @@ def wilcoxon_test(
         ``statistic`` (V), ``p_value``, ``effect_size`` (rank-biserial correlation, -1 to 1), ``n`` (non-zero
         differences), ``n_zero`` and ``exact``.
 
+    Notes
+    -----
+    Without any non-zero difference the result is NaN with one warning. With fewer than six of them no two-sided p-value
+    can be below .05. Data sets count as independent and equally important.
+
     References
     ----------
     Wilcoxon (1945), Individual comparisons by ranking methods, Biometrics Bulletin 1, 80-83.
