@@ -53,8 +53,8 @@ QUIET = [
 ROOT = pathlib.Path(__file__).parents[1]
 TESTS = (
     "compare_bias compare_configurations compare_location compare_papers compare_ranks compare_spread conformance "
-    "defaults dropping evaluation intervals judge laws metrics metrics_design metrics_reference pitfalls protocols "
-    "resample robustness select separate speed_identity"
+    "defaults dropping evaluation folds intervals judge laws metrics metrics_design metrics_reference pitfalls "
+    "protocols resample robustness select separate speed_identity"
 )
 UNTIMED = "not (is_quick or fast or well_under_a_second or memory)"  # a busy machine is no evidence
 REPLACED = {
@@ -329,8 +329,8 @@ class Runner:
             for number, mutant in enumerate(chosen):
                 reach = base["lines"].get(mutant["file"], {})
                 names = {n for line in range(mutant["first"], mutant["last"] + 1) for n in reach.get(str(line), ())}
-                if not mutant["function"]:  # runs at import: what reaches the file
-                    names = {n for tests in reach.values() for n in tests}
+                if not mutant["function"]:  # runs at import: what reaches the file, else everything
+                    names = {n for tests in reach.values() for n in tests} or set(items)
                 order = sorted(names, key=lambda n: (-self.last[n], base["seconds"][n]))
                 total, tests = 0.0, []
                 for n in order:

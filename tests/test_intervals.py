@@ -118,6 +118,21 @@ class TestCalibratedByHand:
         np.testing.assert_allclose([low, high], 2 * np.exp([-t * se, t * se]))
         assert error == pytest.approx(2 * se)
 
+    def test_relative_variance_of_the_pool_by_hand(self):
+        given = evidence("mse", estimate=2.0, scores=np.array([1.5, 3.0]), variance=np.array([0.02, 0.3]))
+        given = replace(given, chosen=np.array([1.5, 1.5, 3.0]), wins=None)
+        scale = scale_of(given.metric)
+        pooled = 1.7 * 0.32 / (1.5**2 + 3.0**2) + 0.6 * 0.75 / 2.0**2  # var(1.5, 1.5, 3) = .75
+        assert scale.spread(given, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        quiet = replace(given, wins=np.array([1.0, 0.0]))  # the winners are less noisy than the pool
+        assert scale.spread(quiet, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        gap = replace(given, scores=np.array([1.5, 3.0, np.nan]), variance=np.array([0.02, 0.3, np.nan]))
+        assert scale.spread(gap, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        for perfect in (replace(given, estimate=0.0), replace(given, scores=np.zeros(2), estimate=1.0)):
+            assert scale.spread(perfect, 1.7, 0.6).std_error == 0
+        r2 = replace(given, metric=get_metric("r2"), estimate=-1.0, scores=np.array([-0.5, -2.0]))
+        assert scale_of(r2.metric).spread(r2, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))  # losses are 1 - r2
+
     def test_groups_count_as_units(self):
         few, many = evidence(n=10), evidence(n=50)
         method = cs.calibrated()
@@ -127,6 +142,19 @@ class TestCalibratedByHand:
         quiet = evidence(variance=np.full(3, 1e-6))
         scale = scale_of(quiet.metric)
         assert scale.spread(quiet, 1.0, 0.0).n_eff == 50
+
+    def test_effective_size_by_hand(self):
+        noisy = evidence(variance=np.array([0.16, 0.21, 0.24]) / 20)
+        assert scale_of(noisy.metric).spread(noisy, 1.0, 0.0).n_eff == pytest.approx(20)
+        # Matthews' coefficient has a range of 2: theta = (score + 1) / 2, and variances are divided by 4
+        given = evidence("mcc", scores=np.array([0.6, 0.2]), variance=np.array([0.04, 0.06]))
+        assert scale_of(given.metric).spread(given, 1.0, 0.0).n_eff == pytest.approx((0.8 * 0.2 + 0.6 * 0.4) / 0.025)
+        spread = scale_of(given.metric).spread(given, 1.3, 0.5)
+        assert spread.extra == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
+        loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]))
+        assert scale_of(loss.metric).spread(loss, 1.0, 0.0).n_eff == pytest.approx((0.21 + 0.24) / 0.03)
+        tiny = evidence(variance=np.full(3, 10.0))
+        assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0).n_eff == 1.0
 
     def test_degenerate_cases(self):
         scale = UnitScale(best=1.0, worst=0.0)
@@ -205,6 +233,10 @@ class TestSafeUpper:
     )
     def test_standing_out_compares_with_the_next(self, wins, share):
         assert standing_out(evidence(wins=np.array(wins, float))) == pytest.approx(share)
+
+    @pytest.mark.parametrize("wins", [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    def test_a_winner_that_won_no_draw_does_not_stand_out(self, wins):
+        assert standing_out(evidence(wins=np.array(wins))) == 0
 
     def test_standing_out_needs_a_rival(self):
         assert standing_out(evidence(wins=None)) == 0
@@ -421,6 +453,12 @@ class TestConfigured:
             assert np.isnan(method.limits(evidence(), 0.9)).all()
         values = np.array([0.4, 0.6])
         np.testing.assert_allclose(method.limits(evidence(estimate=0.5), 0.9), [0.41, 0.59, np.sqrt(0.02)])
+
+    def test_methods_that_need_the_predictions_say_so(self):
+        alone = {"scores": np.array([0.8]), "wins": np.array([1.0])}
+        assert "it is for the auc of two classes" in cs.delong().refuse(evidence("auc", **alone))
+        for method in (cs.bca(), cs.double_bootstrap()):
+            assert method.refuse(evidence(**alone)) == "it needs the predictions in memory"
 
     def test_delong_is_clipped(self):
         score = np.array([*range(1, 10), 10.5, *range(10, 20)])
