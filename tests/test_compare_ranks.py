@@ -172,6 +172,36 @@ def test_gaps_in_one_table_leave_the_others_alone():
     assert str(some.test.item()) == "Friedman or Skillings-Mack test"
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_tests_of_ranks_map_over_other_dims(direction):
+    """Sizes that are all different, so that no axis can stand for another."""
+    x = np.round(np.random.default_rng(0).normal(size=(3, 8, 4)), 1)
+    x = xr.DataArray(x, dims=("size", "dataset", "method"))
+    gap = x.copy()
+    gap[1, 2, 3] = np.nan
+    for data in (x, gap):
+        found = friedman_test(data, "dataset", by="method", direction=direction)
+        for at in range(3):
+            one = friedman_test(data[at], "dataset", by="method", direction=direction)
+            for name in one.data_vars:
+                np.testing.assert_allclose(found[name][at], one[name], rtol=1e-12, err_msg=name)
+    pairs = nemenyi_test(x, "dataset", by="method", direction=direction)
+    for at in range(3):
+        one = nemenyi_test(x[at], "dataset", by="method", direction=direction)
+        for name in one.data_vars:
+            np.testing.assert_allclose(pairs[name][at], one[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("k", range(2, 9))
+@pytest.mark.parametrize("n", [2, 3, 7, 10, 13])
+def test_perfect_agreement_has_an_infinite_f(n, k):
+    found = friedman_test(table(np.tile(np.arange(k), (n, 1))), "dataset", by="method")
+    assert float(found.statistic) == pytest.approx(n * (k - 1), rel=1e-12)
+    assert float(found.f_statistic) > 1e12
+    assert float(found.f_p_value) == pytest.approx(0, abs=1e-5)
+    assert float(found.effect_size) == pytest.approx(1, rel=1e-12)
+
+
 @pytest.mark.slow
 def test_skillings_mack_holds_its_level():
     rng = np.random.default_rng(5)

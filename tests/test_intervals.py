@@ -15,7 +15,7 @@ import cvstats as cs
 from cvstats._calibration import BOUNDED, constants, standing_out
 from cvstats._double import outer_estimates
 from cvstats._evidence import Evidence
-from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
+from cvstats._scales import LineScale, LogScale, UnitScale, scale_of, wilson_limits
 from cvstats.intervals import get_method, interval_limits
 from cvstats.metrics import get_metric
 
@@ -163,6 +163,26 @@ class TestCalibratedByHand:
         assert scale.spread(still, 1.3, 1.0).size(1.0) == pytest.approx(50 / 1.3)  # V_s = 0
         edge = scale.spread(evidence(), 1.0, 1.0)
         assert edge.size(1.0) == edge.size(1 - 1 / 100)  # c is kept off the end
+
+    def test_centres_beyond_the_ends_are_kept_at_them(self):
+        spread = UnitScale(best=1.0, worst=0.0).spread(evidence(), 1.3, 1.0)
+        for beyond, end in ((-0.2, 0.0), (1.2, 1.0), (2.5, 1.0)):
+            assert spread.limits(beyond, 2.0) == spread.limits(end, 2.0)
+            assert spread.error(beyond) == spread.error(end) == 0
+
+    def test_the_best_loss_is_infinitely_good_on_the_log_scale(self):
+        assert scale_of(get_metric("mse")).forward(0.0) == np.inf
+        assert scale_of(get_metric("r2")).forward(1.0) == np.inf
+
+    @pytest.mark.parametrize(("direction", "ends"), [("maximize", (0, np.inf)), ("minimize", (-np.inf, 0))])
+    def test_without_a_good_end_there_is_no_scale(self, direction, ends):
+        metric = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=ends, name="own")
+        assert isinstance(scale_of(metric), LineScale)
+        mirrored = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=(-ends[1], -ends[0]), name="own")
+        scale = scale_of(mirrored)
+        assert isinstance(scale, LogScale)
+        assert scale.best == 0
+        assert scale.back(scale.forward(0.3 * -metric.sign)) == pytest.approx(0.3 * -metric.sign)
 
     def test_constants_by_kind_of_metric(self):
         assert BOUNDED["bbc"].kappa == 1.3
