@@ -88,6 +88,29 @@ def test_wilcoxon_maps_over_cells_and_is_fast_with_ties():
     assert float(found.effect_size.max()) <= 1
 
 
+@pytest.mark.parametrize(
+    ("values", "effect"),
+    [
+        ([1.0, -2, 3], (4 - 2) / 6),  # ranks 1 and 3 are positive, 2 is negative
+        ([0.0, 1, -2, 3, 0], (4 - 2) / 6),
+        ([2.0, 2, -2, 5], (2 + 2 + 4 - 2) / 10),  # three share rank 2
+        ([1.0, 2, 3], 1.0),
+        ([-1.0, -2], -1.0),
+    ],
+)
+def test_wilcoxon_effect_is_the_rank_biserial_correlation(values, effect):
+    """(sum of positive ranks - sum of negative ranks) / sum of all ranks."""
+    assert float(wilcoxon_test(array(values), "dataset").effect_size) == pytest.approx(effect, rel=1e-12)
+
+
+def test_significant_digits_of_any_magnitude():
+    from cvstats.compare.signed_rank import significant
+
+    found = significant(np.array([123456.0, 0.00123456, 9.8765e10, 9.996, 1.0, 0.0, np.nan]), 3)
+    np.testing.assert_allclose(found, [123000.0, 0.00123, 9.88e10, 10.0, 1.0, 0.0, np.nan], rtol=1e-12)
+    np.testing.assert_allclose(significant(np.array([0.16, 250.0, 94.9]), 1), [0.2, 200.0, 90.0], rtol=1e-12)
+
+
 def test_wilcoxon_digits_restore_ties_that_rounding_broke():
     c, d = array([0.3, 0.1, 0.9]), array([0.2, 0.2, 0.1])
     assert float(wilcoxon_test(c, "dataset", other=d).statistic) == 4.0  # 0.3 - 0.2 is a last bit below 0.2 - 0.1
@@ -119,6 +142,7 @@ def test_friedman_equals_r(data):
     assert float(found.f_statistic) == pytest.approx(f, rel=1e-12)
     assert float(found.f_p_value) == pytest.approx(stats.f.sf(f, k - 1, (k - 1) * (n - 1)), rel=1e-9)
     assert float(found.effect_size) == pytest.approx(chi2 / (n * (k - 1)))
+    assert (float(found.f_df), float(found.f_df_residual), int(found.n)) == (k - 1, (k - 1) * (n - 1), n)
 
 
 def test_direction_reverses_the_ranks_only():

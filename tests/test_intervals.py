@@ -13,11 +13,12 @@ from scipy import stats
 
 import cvstats as cs
 from cvstats._calibration import BOUNDED, constants, standing_out
-from cvstats._double import outer_estimates
+from cvstats._double import _seed, bca_limits, outer_estimates
 from cvstats._evidence import Evidence
 from cvstats._scales import LineScale, LogScale, UnitScale, scale_of, wilson_limits
 from cvstats.intervals import get_method, interval_limits
 from cvstats.metrics import get_metric
+from cvstats.resample import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "intervals.json").read_text())
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -153,6 +154,8 @@ class TestCalibratedByHand:
         assert spread.extra == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
         loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]))
         assert scale_of(loss.metric).spread(loss, 1.0, 0.0).n_eff == pytest.approx((0.21 + 0.24) / 0.03)
+        gap = evidence(scores=np.array([0.8, 0.7, np.nan]), variance=np.array([0.02, 0.01, np.nan]))
+        assert scale_of(gap.metric).spread(gap, 1.0, 0.0).n_eff == pytest.approx(0.37 / 0.03)
         tiny = evidence(variance=np.full(3, 10.0))
         assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0).n_eff == 1.0
 
@@ -543,6 +546,43 @@ class TestBca:
         found = stats.bootstrap((loss,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1))
         out = cs.winner(cube, "mse", interval=cs.bca(times=20_000), times=100, rng=1)
         np.testing.assert_allclose(both(out), found.confidence_interval, rtol=0.03)
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    @pytest.mark.parametrize("level", [0.9, 0.99])
+    def test_textbook_formula_on_the_same_draws(self, grouped, level):
+        """Accuracy has many ties: draws equal to the estimate count as half below it."""
+        right = (np.random.default_rng(2).random(36) < 0.8).astype(float)
+        cube = labels_cube(right[:, None])
+        group = np.arange(36) // 3 if grouped else np.arange(36)
+        if grouped:
+            cube = cube.assign_coords(group=("sample", group))
+        given = evidence(scores=right.mean(keepdims=True), wins=np.ones(1), naive=right.mean(), cube=cube, seed=5)
+        low, high, error = bca_limits(given, level, 700)
+        codes = group if grouped else None
+        draws = Bootstrap(36, 700, _seed(given, 1), group=codes).block(0, 700)[0]
+        scores = draws @ right / draws.sum(axis=1)
+        half = np.mean(scores < right.mean()) + np.mean(scores == right.mean()) / 2
+        assert np.mean(scores == right.mean()) > 0.05
+        left = np.array([right[group != g].mean() for g in np.unique(group)])
+        d = left.mean() - left
+        a, z0 = (d**3).sum() / (6 * (d**2).sum() ** 1.5), stats.norm.ppf(half)
+        z = stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+        at = stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z)))
+        np.testing.assert_allclose([low, high], np.quantile(scores, at), rtol=1e-9)
+        assert error == pytest.approx(np.std(scores, ddof=1), rel=1e-9)
+
+    def test_without_errors_there_is_no_width(self):
+        cube = labels_cube(np.ones((12, 1)))
+        given = evidence(scores=np.ones(1), wins=np.ones(1), naive=1.0, cube=cube, seed=5)
+        assert bca_limits(given, 0.95, 100) == (1.0, 1.0, 0.0)
+
+    def test_estimate_beyond_all_draws_is_not_infinitely_biased(self):
+        right = np.repeat([1.0, 0.0], 20)
+        for naive, end in ((1.0, 1), (0.0, 0)):  # far from any draw's score
+            given = evidence(scores=np.array([naive]), wins=np.ones(1), naive=naive, cube=labels_cube(right[:, None]))
+            limits = bca_limits(replace(given, seed=5), 0.9, 200)[:2]
+            assert np.isfinite(limits).all()
+            assert abs(limits[end] - naive) < 0.4
 
     def test_differs_from_the_percentiles_of_the_score(self):
         made = REFERENCE["bca"]

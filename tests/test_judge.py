@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
+from cvstats import _ties
 
 
 def binary(n=24, m=6, repeats=None, seed=0, digits=1, **arguments):
@@ -306,3 +308,48 @@ class TestRefusals:
         )
         refused("`metric`='acu' does not exist (did you mean 'auc'?)", cube, "acu", choose=draws)
         refused("`cube` must be an xarray.DataArray made by as_cube(); got ndarray.", cube.values, "auc", choose=draws)
+
+
+def mixed(x):
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014) in whole numbers."""
+    full = 2**64 - 1
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & full
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & full
+    return x ^ (x >> 31)
+
+
+class TestTieKeys:
+    """Ties are part of the numbers that a seed promises, so the keys must never change."""
+
+    def test_splitmix_of_the_known_sequence(self):
+        # the first outputs of splitmix64 with seed 0: its state grows by the golden ratio
+        known = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+        state = [(0x9E3779B97F4A7C15 * (i + 1)) % 2**64 for i in range(3)]
+        assert [mixed(x) for x in state] == known
+        assert _ties._mix(np.array(state, np.uint64)).tolist() == known
+
+    @pytest.mark.parametrize("seed", [0, 1, 2**40 + 3, 2**64 - 1, 2**70 + 5])
+    def test_keys_in_whole_numbers(self, seed):
+        names = np.array(["a", "b", "Fe_2 / 0.1"])
+        hashes = _ties.label_keys(names)
+        digests = [hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in names]
+        assert hashes.tolist() == [int.from_bytes(d, "little") for d in digests]
+        draws = np.array([0, 1, 999])
+        found = _ties.tie_keys(hashes, draws, seed)
+        stream = [mixed((d + 0x9E3779B97F4A7C15 * ((seed + 1) % 2**64)) % 2**64) for d in draws.tolist()]
+        assert found.tolist() == [mixed(h ^ s) for h, s in zip(hashes.tolist(), stream, strict=True)]
+
+    def test_the_smallest_key_among_the_tied_wins(self):
+        rng = np.random.default_rng(0)
+        criterion = rng.integers(0, 3, (50, 6)).astype(float)
+        top, first = criterion.max(axis=1), criterion.argmax(axis=1)
+        hashes, draws = _ties.label_keys(np.arange(6)), np.arange(100, 150)
+        found = _ties.break_ties(criterion, top, first, hashes, draws, 7)
+        for row in range(50):
+            tied = np.flatnonzero(criterion[row] == top[row])
+            keys = [_ties.tie_keys(hashes[[j]], draws[[row]], 7)[0] for j in tied]
+            assert found[row] == tied[int(np.argmin(keys))]
+        single = np.array([[1.0, 2.0, 0.0]])
+        np.testing.assert_array_equal(
+            _ties.break_ties(single, np.array([2.0]), np.array([1]), hashes[:3], np.array([0]), 7), [1]
+        )
