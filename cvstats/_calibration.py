@@ -44,6 +44,26 @@ def constants(evidence: Evidence, bounded: bool) -> Constants:
     return (RANK if evidence.metric.family == "rank" else BOUNDED)[evidence.estimator]
 
 
+GIVEN = 1 / 8  # the probability that a prediction gone wrong is taken to give the truth
+
+
+def error_cost(metric: str, n_classes: int) -> float:
+    """Return what a misclassified sample is taken to cost under a metric of probabilities; 0 for other metrics."""
+    if metric == "log_loss":
+        return float(-np.log(GIVEN))
+    return (1 - GIVEN) ** 2 * (1 if n_classes <= 2 else 2) if metric == "brier" else 0.0
+
+
+def allow_unseen(evidence: Evidence, level: float) -> float:
+    """Return the largest loss that is plausible though no sample was misclassified.
+
+    No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share u of
+    new samples cost what an error does, and the data do not show it.
+    """
+    share = 1 - ((1 - level) / 2) ** (1 / evidence.n)
+    return (1 - share) * evidence.estimate + share * evidence.unseen
+
+
 def standing_out(evidence: Evidence) -> float:
     """Return how far the winner stands out, from 0 (won no more draws than the next) to 1 (four times as many)."""
     wins = evidence.wins

@@ -31,6 +31,7 @@ class Evidence:
     grouped: bool = False
     weighted: bool = False
     wins: np.ndarray | None = None  # (configuration,) share of draws each won
+    unseen: float = 0.0  # what a misclassified sample would cost, when the winner's data hold none; else 0
 
     @property
     def one_configuration(self) -> bool:

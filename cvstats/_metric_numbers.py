@@ -42,8 +42,8 @@ def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
     .. math:: -\frac1N \sum_i \log p_i(y_i)
 
-    Unclipped: one certain but wrong prediction makes it infinite. Rare large losses dominate it, so intervals for
-    nearly separated classes are too short: see `calibrated`.
+    Unclipped: one certain but wrong prediction makes it infinite. Rare large losses dominate it, so an
+    interval for nearly separated classes must allow for what was not seen: see `calibrated`.
 
     References
     ----------

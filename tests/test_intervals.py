@@ -363,6 +363,43 @@ class TestEveryInterval:
         assert 0 <= float(out.conf_low) < float(out.estimate) <= float(out.conf_high) <= 1
         assert float(out.conf_high - out.conf_low) > 0.5
 
+    @pytest.mark.parametrize(("metric", "cost"), [("log_loss", np.log(8)), ("brier", 49 / 64)])
+    def test_without_an_error_seen_the_upper_limit_allows_for_one(self, metric, cost):
+        rng = np.random.default_rng(1)
+        label = np.arange(40) % 2
+        good = np.where(label == 1, 1 - rng.uniform(0, 0.2, 40), rng.uniform(0, 0.2, 40))
+        cube = cs.as_cube(good[:, None], label, kind="probability")
+        found = cs.winner(cube, metric, times=200, rng=1, level=0.9)
+        share = 1 - 0.05 ** (1 / 40)
+        assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
+        share = 1 - 0.1 ** (1 / 40)
+        assert found["bound_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
+        good[0] = 0.5  # the truth got no more than one half: an error has been seen
+        seen = cs.winner(cs.as_cube(good[:, None], label, kind="probability"), metric, times=200, rng=1, level=0.9)
+        share = 1 - 0.05 ** (1 / 40)
+        assert seen["conf_high"].item() < (1 - share) * seen["estimate"].item() + share * cost
+
+    def test_without_an_error_seen_among_three_classes_a_brier_score_counts_both_sides(self):
+        label = np.arange(30) % 3
+        p = np.full((30, 1, 3), 0.05)
+        p[np.arange(30), 0, label] = 0.9
+        p[:15, 0] = p[:15, 0] * 0.9 + 0.1 / 3  # some are less certain
+        cube = cs.as_cube(p, label, classes=[0, 1, 2])
+        found = cs.winner(cube, "brier", times=200, rng=1)
+        share = 1 - 0.025 ** (1 / 30)
+        assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * 49 / 32)
+
+    def test_an_error_in_one_repeat_of_three_is_hardly_seen(self):
+        label = np.arange(40) % 2
+        p = np.tile(np.where(label == 1, 0.9, 0.1)[:, None, None], (1, 1, 3))
+        p[0, 0, 0] = 0.7  # wrong: a third of an error
+        p[1, 0, :2] = 0.6
+        cube = cs.as_cube(p, label, kind="probability")
+        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] > 0.27
+        p[2, 0, 0] = 0.7  # two thirds
+        cube = cs.as_cube(p, label, kind="probability")
+        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] < 0.27
+
     def test_brier_stays_inside_its_range(self):
         wrong = evidence("brier", estimate=1.6, bbc=1.6, naive=1.5, scores=np.array([1.5, 1.9]))
         wrong = replace(wrong, wins=np.array([0.7, 0.3]), variance=np.array([0.4, 0.4]), n=8)

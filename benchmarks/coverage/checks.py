@@ -53,6 +53,8 @@ def _compare(metric: str, predictions: np.ndarray, y: np.ndarray, cube: xr.DataA
     record |= {f"{metric}/wins": np.round(paper["win_rate"].values * 60).astype(int)[None]}
     record |= {f"{metric}/values": np.zeros((1, 60)), f"{metric}/smallest": np.array([len(y)])}
     record |= {f"{metric}/{name}": np.array([float(paper["estimate"])]) for name in ("bbc", "estimate")}
+    if metric in ("log_loss", "brier"):
+        record |= {"accuracy/scores": cs.score(cube, "accuracy").values[None]}
     mine = cs.calibrated().limits(next(replay.evidences(record, metric, len(y))), 0.95)
     same = cs.bbc(cube, metric, draws=draws, interval="calibrated", rng=1)
     np.testing.assert_allclose(mine[:2], [float(same["conf_low"]), float(same["conf_high"])], atol=1e-6)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cvstats._calibration import bbc_x
+from cvstats._calibration import bbc_x, error_cost
 from cvstats.intervals import Evidence, calibrated, percentile
 from cvstats.metrics import get_metric
 
@@ -60,6 +60,7 @@ def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Ev
         name: records[f"{label}/{name}"]
         for name in ("naive", "bbc", "estimate", "scores", "variance", "wins", "values", "smallest")
     }
+    unseen = _unseen(records, label, n)
     for i in range(len(column["naive"])):
         yield Evidence(
             metric=metric,
@@ -74,7 +75,19 @@ def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Ev
             smallest_class=int(column["smallest"][i]),
             estimator=estimator_of(label),
             wins=column["wins"][i] / column["wins"][i].sum(),
+            unseen=unseen[i],
         )
+
+
+def _unseen(records: dict[str, np.ndarray], label: str, n: int) -> np.ndarray:
+    """Return the cost of errors where the winner made none; its accuracy stands in the records of the same design."""
+    metric = label.partition("@")[0]
+    cost, scores = error_cost(metric, 2), records[f"{label}/scores"]
+    right = records.get(label.replace(metric, "accuracy", 1) + "/scores")
+    if not cost or right is None:
+        return np.zeros(len(scores))
+    chosen = np.take_along_axis(right, scores.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return np.where((1 - chosen) * n < 0.5, cost, 0.0)
 
 
 def cell_rows(

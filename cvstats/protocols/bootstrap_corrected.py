@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._arrays import encode_labels
+from cvstats._arrays import encode_labels, problem
+from cvstats._calibration import error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
 from cvstats._lazy import predicted
 from cvstats._outcome import Outcome, judged_outcome
@@ -17,7 +18,7 @@ from cvstats._scan import one_scan
 from cvstats.cube import check_cube, is_lazy
 from cvstats.intervals import Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
-from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics import Metric, bound_metric, get_metric
 from cvstats.resample import Bootstrap, Rng, check_nested, entropy, group_codes, strata_codes
 from cvstats.select import Select, select_best
 
@@ -204,8 +205,20 @@ def bootstrap_run(
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
         wins=out.win_rate[choice.eligible],
+        unseen=_unseen(cube, metric, choice.index),
     )
     return Run(cube.coords.variables["configuration"], out, choice, evidence, weights, unusable_note(out))
+
+
+def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
+    """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
+    if metric.name not in ("log_loss", "brier"):
+        return 0.0
+    mine = cube.isel(configuration=[index]).compute()
+    data = problem(mine, metric)
+    losses = get_metric("log_loss").ingredients(data.y[:, None, None], data.p, data.n_classes)[0]
+    wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
+    return error_cost(metric.name, data.n_classes) if wrong < 0.5 else 0.0
 
 
 def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:

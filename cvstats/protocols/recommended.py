@@ -57,9 +57,9 @@ def winner(
     - ``"bbc_x"``: ``regime="holdout"``, fixed models judged on samples they never influenced (experimental).
 
     The default interval is `calibrated`; on designs not used to tune it, with N = 30 to 200, 95 % intervals covered
-    the truth in .948 to .996 of cases for accuracy and .916 to .996 for AUC. Do not trust it below 30 samples, with
-    leave-one-out folds, whose labels leak between folds, or for log loss and Brier score of nearly separated
-    classes. Repeats shrink the noise of the partition, not that of the sample; beyond three they change little.
+    the truth in .948 to .996 of cases for accuracy and .916 to .996 for AUC. Do not trust it below 30 samples or with
+    leave-one-out folds, whose labels leak between folds. Repeats shrink the noise of the partition, not that of the
+    sample; beyond three they change little.
 
     Parameters
     ----------
