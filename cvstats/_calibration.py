@@ -60,7 +60,7 @@ def allow_unseen(evidence: Evidence, level: float) -> float:
     No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share u of
     new samples cost what an error does, and the data do not show it.
     """
-    share = 1 - ((1 - level) / 2) ** (1 / evidence.n)
+    share: float = 1 - ((1 - level) / 2) ** (1 / evidence.n)
     return (1 - share) * evidence.estimate + share * evidence.unseen
 
 
