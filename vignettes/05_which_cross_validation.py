@@ -30,7 +30,7 @@ from scipy.linalg import solve_triangular
 
 import cvstats as cs
 
-LARGE = False  # True: as many data sets as the paper
+LARGE = False  # True: as many data sets as the paper, two minutes
 TRIALS = 200 if LARGE else 40
 FOLDS = 10
 DIMENSIONS = np.arange(2, 31)  # the tuning value: how many dimensions are kept

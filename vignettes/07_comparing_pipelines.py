@@ -25,7 +25,7 @@ import xarray as xr
 
 import cvstats as cs
 
-LARGE = False  # True: steadier rates in the experiment below
+LARGE = False  # True: steadier rates in the experiment below, some minutes
 DATASETS = 2000 if LARGE else 120
 cube = cs.example_cube()  # 120 patients, 133 configurations, 5 repeats of 10-fold cross-validation
 
@@ -157,7 +157,7 @@ plt.show()
 # *Figure 1. P-values for two equally good models. A valid test stays on the grey line or below it. Left: the classes
 # differ clearly; right: hardly.*
 #
-# The plain t-test finds differences that are not there in about every second data set. The correction of Nadeau and
+# The plain t-test finds differences that are not there in more than half of the data sets. The correction of Nadeau and
 # Bengio widens its standard error for the overlap of the training sets. The standard error of `contrast` comes from
 # resampling patients, so repeats cannot fool it. With clear classes the last three are near their level.
 #
