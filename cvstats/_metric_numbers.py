@@ -74,8 +74,8 @@ def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray
 
     References
     ----------
-    Bo, Wang, Jiao (2006), doi:10.1162/neco.2006.18.2.454 (the constant 8 is theirs); used by Cawley, Talbot (2010),
-    JMLR 11, 2079-2107, section 4.2. https://www.jmlr.org/papers/v11/cawley10a.html
+    Bo, Wang, Jiao (2006), doi:10.1162/089976606775774642, for the smoothing; Cawley, Talbot (2010), JMLR 11, 2079-2107,
+    section 4.2, for the constant. https://www.jmlr.org/papers/v11/cawley10a.html
 
     Examples
     --------
