@@ -207,6 +207,26 @@ def test_pitman_morgan_interval_is_the_set_of_ratios_not_rejected():
     assert float(swapped.conf_low) == pytest.approx(1 / float(found.conf_high))
 
 
+def test_pitman_morgan_by_the_correlation_of_sum_and_difference():
+    a, b = (np.array(FILE["t"][name]) for name in "ab")
+    found = pitman_morgan_test(xr.DataArray(a, dims="trial"), "trial", other=xr.DataArray(b, dims="trial"))
+    r = np.corrcoef(a + b, a - b)[0, 1]
+    df = len(a) - 2
+    assert float(found.effect_size) == pytest.approx(r, rel=1e-9)
+    assert float(found.statistic) == pytest.approx(r * np.sqrt(df / (1 - r**2)), rel=1e-9)
+    assert float(found.estimate) == pytest.approx(np.var(a, ddof=1) / np.var(b, ddof=1), rel=1e-9)
+    assert (float(found.df), float(found.n)) == (df, len(a))
+    assert float(found.conf_low) < float(found.estimate) < float(found.conf_high)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-3, 1000.0, 1e160])
+def test_pitman_morgan_does_not_depend_on_the_scale(scale):
+    a, b = (xr.DataArray(FILE["t"][name], dims="trial") for name in "ab")
+    near, far = pitman_morgan_test(a, "trial", other=b), pitman_morgan_test(a * scale, "trial", other=b * scale)
+    for name in near.data_vars:
+        assert float(far[name]) == pytest.approx(float(near[name]), rel=1e-9), name
+
+
 def test_pitman_morgan_lockstep_is_nan_with_one_warning():
     a = xr.DataArray([0.1, 0.4, 0.2, 0.9], dims="trial")
     for other in (a, a * 3, a * 0):
