@@ -207,6 +207,27 @@ def test_pitman_morgan_interval_is_the_set_of_ratios_not_rejected():
     assert float(swapped.conf_low) == pytest.approx(1 / float(found.conf_high))
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_tests_of_spread_map_over_other_dims(gaps):
+    """Sizes that are all different, so that no axis can stand for another."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 7)) * np.arange(1, 5)[:, None]
+    if gaps:
+        x[1, 2, 0, :3] = x[0, 1, 3, 4] = np.nan
+    x = xr.DataArray(x, dims=("size", "dataset", "method", "trial"))
+    tests = [lambda v, c=c: levene_test(v, "trial", by="method", center=c) for c in ("median", "mean", "trimmed")]
+    tests += [lambda v, a=a: obrien_test(v, "trial", by="method", against=a) for a in (None, 2)]
+    tests += [lambda v: pitman_morgan_test(v, "trial", other=v.isel(method=1) + 0.1 * v**2)]
+    for test in tests:
+        found = test(x)
+        for i in range(2):
+            for j in range(3):
+                one = test(x[i, j])
+                for name in one.data_vars:
+                    np.testing.assert_allclose(
+                        found[name].isel(size=i, dataset=j), one[name], rtol=1e-9, atol=1e-12, err_msg=name
+                    )
+
+
 def test_pitman_morgan_by_the_correlation_of_sum_and_difference():
     a, b = (np.array(FILE["t"][name]) for name in "ab")
     found = pitman_morgan_test(xr.DataArray(a, dims="trial"), "trial", other=xr.DataArray(b, dims="trial"))

@@ -91,6 +91,26 @@ class TestTuned:
         assert float(out.estimate[0]) == 0.5
         assert float(out.std_error[0]) == pytest.approx(np.std([0.5, 1.0, 0.0], ddof=1) / np.sqrt(3), abs=1e-15)
 
+    def test_cv_standard_error_of_two_folds_repeats_and_gaps_by_hand(self):
+        y = np.array([0, 1, 0, 1])
+        p = np.array([[0, 1, 0, 0], [0, 1, 1, 1], [1, 1, 0, 1], [0, 0, 0, 1]], float)  # (configuration, sample)
+        right = (p == y).astype(float)
+        one = cs.cv(cs.as_cube(p.T, y, folds=[0, 0, 1, 1], kind="label"), "accuracy")
+        first, second = right[:, :2].mean(axis=1), right[:, 2:].mean(axis=1)
+        np.testing.assert_allclose(one.std_error, np.abs(first - second) / 2)  # sd / sqrt(2) = |d| / 2
+        gap = p.copy()
+        gap[0, 2:] = np.nan  # the first configuration has no second fold
+        np.testing.assert_allclose(
+            cs.cv(cs.as_cube(gap.T, y, folds=[0, 0, 1, 1], kind="label"), "accuracy").std_error[1:], one.std_error[1:]
+        )
+        assert np.isnan(float(cs.cv(cs.as_cube(gap.T, y, folds=[0, 0, 1, 1], kind="label"), "accuracy").std_error[0]))
+        twice = np.stack([p.T, p[:, ::-1].T], axis=-1)
+        folds = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+        both = cs.cv(cs.as_cube(twice, y, folds=folds, kind="label"), "accuracy")
+        other = (p[:, ::-1] == y).astype(float)
+        second = np.abs(other[:, [0, 2]].mean(axis=1) - other[:, [1, 3]].mean(axis=1)) / 2
+        np.testing.assert_allclose(both.std_error, (one.std_error + second) / 2)
+
     def test_cv_without_folds_has_no_standard_error(self):
         assert np.isnan(cs.cv(labels_cube([[1], [0]]), "accuracy").std_error).all()
 
