@@ -329,8 +329,8 @@ class Runner:
             for number, mutant in enumerate(chosen):
                 reach = base["lines"].get(mutant["file"], {})
                 names = {n for line in range(mutant["first"], mutant["last"] + 1) for n in reach.get(str(line), ())}
-                if not mutant["function"]:  # runs at import: what reaches the file, else everything
-                    names = {n for tests in reach.values() for n in tests} or set(items)
+                if not mutant["function"]:  # runs at import: defaults, constants, what a decorator is told
+                    names = set(items)
                 order = sorted(names, key=lambda n: (-self.last[n], base["seconds"][n]))
                 total, tests = 0.0, []
                 for n in order:

@@ -109,6 +109,15 @@ def test_two_values_per_group_leave_no_error_to_test_against(center, offset):
         assert np.isnan(float(levene_test(x, "trial", by="method", center=center).p_value))
     with pytest.warns(CvstatsWarning, match="O'Brien test: fewer than 3 values in a group"):
         assert np.isnan(float(obrien_test(x, "trial", by="method").p_value))
+    with pytest.warns(CvstatsWarning, match="O'Brien test: fewer than 3 values in a group"):
+        assert np.isnan(obrien_test(x, "trial", by="method", against=0).p_value).all()
+
+
+def test_three_values_per_group_are_enough_for_obrien():
+    x = xr.DataArray([[1.0, 2, 4], [2, 2, 9]], dims=("method", "trial"))
+    expected = stats.f_oneway(*stats.obrientransform(*x.values)).statistic
+    assert float(obrien_test(x, "trial", by="method").statistic) == pytest.approx(expected, rel=1e-9)
+    assert float(obrien_test(x, "trial", by="method", against=1).statistic[0]) == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_constant_group_among_others_is_no_problem():
@@ -278,6 +287,10 @@ def test_pitman_morgan_lockstep_is_nan_with_one_warning():
         (lambda x: levene_test(x, "trial", by="method", center="mode"), "`center` must be one of"),
         (
             lambda x: levene_test(x, "trial", by="method", center="trimmed", trim=0.5),
+            "`trim` must be at least 0 and below 0.5",
+        ),
+        (
+            lambda x: levene_test(x, "trial", by="method", center="trimmed", trim=-0.01),
             "`trim` must be at least 0 and below 0.5",
         ),
         (lambda x: pitman_morgan_test(x[:, :2], "trial", other=x[:, :2]), "`x` needs at least 3 values along 'trial'"),

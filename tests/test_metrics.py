@@ -87,6 +87,18 @@ class TestTraits:
             low, high = (metric.sign * metric.formula([np.array(s)], labels) for s in (1.0, 2.0))
             assert np.sign(high - low) == metric.monotone
 
+    REQUIRES = dict.fromkeys(EVERY, "") | dict.fromkeys(("auc", "auc_ovr", "auc_ovr_weighted"), "classes")
+    REQUIRES |= {"balanced_accuracy": "classes", "sensitivity": "positive", "average_precision": "positive"}
+    REQUIRES |= {"specificity": "negative", "r2": "spread", "concordance": "pairs"}
+    BENT = ("f1", "mcc", "rmse", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "concordance")
+
+    @pytest.mark.parametrize("name", EVERY)
+    def test_what_the_labels_must_hold_and_whether_repeats_may_be_averaged_first(self, name):
+        metric = getattr(cs, name)
+        assert metric.requires == self.REQUIRES[name]
+        assert metric.linear == (name not in self.BENT)
+        assert metric.binary_only == (name in ("sensitivity", "specificity", "smoothed_error_rate"))
+
     def test_prior_error_is_an_error(self):
         metric = cs.prior_error({0: 0.75})
         assert (metric.direction, metric.range, metric.sign) == ("minimize", (0.0, 1.0), -1)

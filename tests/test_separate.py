@@ -297,6 +297,8 @@ def test_case_study_arithmetic():
     [
         (1.5, r"probabilities in \[0, 1\]"),
         ({0: -0.1}, r"probabilities in \[0, 1\]"),
+        ([0.2, 1.2], r"probabilities in \[0, 1\]; found 1.2"),
+        ([0.2, -0.1], r"probabilities in \[0, 1\]; found -0.1"),
         ([0.2, 1.2, -1], r"probabilities in \[0, 1\]; found 1.2, -1.0"),
         ({"ill": 0.1}, "names 'ill', not among the classes 0, 1"),
         ({"ill": [0.1, 0.2]}, "names 'ill', not among the classes 0, 1"),
