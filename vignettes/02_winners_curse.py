@@ -365,7 +365,7 @@ print(f"leave-one-out: CVM loss {loss:.3f}, TT loss {twice:.3f}, ratio {twice / 
 # %% [markdown]
 # ## Do we agree with the paper?
 
-# %%
+# %% tags=["hide-input"]
 small, large = plain.estimate.sel(size=20).to_pandas(), plain.estimate.sel(size=80).to_pandas()
 fixed = simulated.estimate.sel(size=20).to_pandas()
 spread = plain.std_dev.sel(size=20).to_pandas()

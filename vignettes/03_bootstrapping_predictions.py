@@ -336,7 +336,7 @@ for rule, study in ties.items():
 # %% [markdown]
 # ## Do we agree with the paper?
 
-# %%
+# %% tags=["hide-input"]
 cvt_max = float(bias.estimate.sel({"method": "CVT"}).max())
 tt = bias.estimate.sel({"method": "TT"}).mean("configurations").to_series()
 ncv_bias = (estimate - truth).sel({"method": "NCV"})

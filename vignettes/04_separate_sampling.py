@@ -255,7 +255,7 @@ plt.show()
 #
 # ## Do we agree with the paper?
 
-# %%
+# %% tags=["hide-input"]
 mean = small.bias.mean("trial")
 classical, fair = mean.sel(kind="classical"), mean.sel(kind="separate")
 far = float(classical.sel(prior=0.5).isel(ratio=[0, -1]).mean())

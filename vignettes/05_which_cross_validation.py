@@ -256,7 +256,7 @@ for reduction in ("PCA", "CCA"):
 #
 # ## Do we agree with the paper?
 
-# %%
+# %% tags=["hide-input"]
 e, t, d = (
     means[name].transpose("implementation", "reduction").to_pandas() for name in ("estimate", "truth", "difference")
 )

@@ -439,7 +439,7 @@ ard = pair("KRR internal", "KRR ARD")
 # %% [markdown]
 # ## Do we agree with the paper?
 
-# %%
+# %% tags=["hide-input"]
 both = (bias > typical).sel(dataset=["breast cancer", "german", "heart", "thyroid"])
 ranged = (bias > spread).sel(dataset=["breast cancer", "german", "heart", "thyroid"])
 negative = [name for name in DATASETS if float(bias.sel(dataset=name)) < 0]
