@@ -162,6 +162,15 @@ def test_array_of_priors_gives_a_dim_and_matches_single_priors():
     assert turned.prior_class.item() == 1
 
 
+def test_a_class_of_probability_zero_does_not_count_even_when_undefined():
+    cube, ordinary = separate_gaussian(40, rng=1)
+    lost = ordinary.where(ordinary.label == 0)  # nobody predicted the other class
+    with pytest.warns(cs.CvstatsWarning):
+        out = prior_reweighted_cv(lost, prior={0: 1.0, 1: 0.0}, rng=1, times=100)
+    np.testing.assert_allclose(out.estimate, out.class_error.sel(label_class=0))
+    assert np.isfinite(out.estimate).all()
+
+
 def test_without_a_prior_only_class_errors_and_the_reason():
     cube, _ = separate_gaussian(60, rng=2)
     with pytest.warns(
