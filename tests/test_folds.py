@@ -427,3 +427,27 @@ good = kfold([0, 1] * 6, 3, rng=1)
 def test_error_texts(call, text):
     with pytest.raises(InputError, match=re.escape(text)):
         call()
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_move_or_swap_of_groups_would_balance_better(seed):
+    """The search ends where no single move of a group and no swap of two lessens the folds' squared profiles."""
+    from cvstats._fold_kernels import _balance
+
+    rng = np.random.default_rng(seed)
+    profile, k = rng.integers(0, 6, (12, 3)).astype(float), 3
+    fold = _balance(profile, k, np.random.default_rng(seed))
+
+    def cost(where):
+        return sum((profile[where == f].sum(axis=0) ** 2).sum() for f in range(k))
+
+    reached = cost(fold)
+    for group in range(12):
+        for other in range(k):
+            moved = fold.copy()
+            moved[group] = other
+            assert cost(moved) >= reached - 1e-6
+        for partner in range(group):
+            swapped = fold.copy()
+            swapped[[group, partner]] = fold[[partner, group]]
+            assert cost(swapped) >= reached - 1e-6

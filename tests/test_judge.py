@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray as xr
 
 import cvstats as cs
 from cvstats import _ties
+from cvstats._usable import LabelCheck
 
 
 def binary(n=24, m=6, repeats=None, seed=0, digits=1, **arguments):
@@ -353,3 +355,62 @@ class TestTieKeys:
         np.testing.assert_array_equal(
             _ties.break_ties(single, np.array([2.0]), np.array([1]), hashes[:3], np.array([0]), 7), [1]
         )
+
+
+def holds(requires, y, event, present, k):
+    """Whether the samples in `present` hold what a metric needs, by its definition."""
+    some = [i for i in range(len(y)) if present[i]]
+    seen = {y[i] for i in some}
+    if requires == "classes":
+        return seen >= set(range(k))
+    if requires == "positive":
+        return seen >= ({1} if k == 2 else set(range(k)))
+    if requires == "negative":
+        return 0 in seen
+    if requires == "spread":
+        return len(seen) > 1
+    if requires == "pairs":  # an event is comparable with whoever lived longer, or was censored at the same time
+        return any(event[i] and (y[i] < y[j] or (y[i] == y[j] and not event[j])) for i in some for j in some)
+    return bool(some)
+
+
+class TestUsable:
+    """Which draws can be used, against the definitions, on all draws of a few samples."""
+
+    @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative", "spread", "pairs"])
+    @pytest.mark.parametrize("seed", range(12))
+    def test_all_draws_of_a_few_samples(self, requires, seed):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(1, 6)), int(rng.integers(2, 4))
+        y = rng.integers(0, k, n).astype(float)
+        event = rng.integers(0, 2, n)
+        weight = None if seed % 3 else rng.integers(0, 3, n).astype(float)
+        check = LabelCheck(requires, y, event, weight, k)
+        counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
+        counted = np.ones(n, bool) if weight is None else weight > 0
+        chosen = [holds(requires, y, event, (c > 0) & counted, k) for c in counts]
+        judged = [holds(requires, y, event, (c == 0) & counted, k) for c in counts]
+        np.testing.assert_array_equal(check.chosen(counts), chosen)
+        np.testing.assert_array_equal(check.pair(counts), np.array(chosen) & np.array(judged))
+        assert check.possible(None) == bool(check.pair(counts).any())
+
+    @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative"])
+    @pytest.mark.parametrize("seed", range(6))
+    def test_groups_go_whole(self, requires, seed):
+        rng = np.random.default_rng(seed)
+        group = np.unique(rng.integers(0, 3, 6), return_inverse=True)[1]
+        y = rng.integers(0, 2, 6).astype(float)
+        check, units = LabelCheck(requires, y, None, None, 2), int(group.max()) + 1
+        counts = np.array([np.bincount(d, minlength=units) for d in itertools.product(range(units), repeat=units)])
+        usable = check.pair(counts[:, group]).any()
+        assert check.possible(None, group) or not usable  # never calls a possible draw futile
+
+    def test_rows_and_likeness(self):
+        y, event, weight = np.arange(4.0), np.array([1, 0, 1, 1]), np.array([1.0, 2, 0, 1])
+        check = LabelCheck("pairs", y, event, weight, 2)
+        part = check.on(np.array([True, False, True, True]))
+        assert (part.y.tolist(), part.event.tolist(), part.weight.tolist()) == ([0, 2, 3], [1, 1, 1], [1, 0, 1])
+        assert check.same(LabelCheck("pairs", y.copy(), event.copy(), weight.copy(), 2))
+        others = [("spread", y, event, weight), ("pairs", y + 1, event, weight), ("pairs", y, 1 - event, weight)]
+        others += [("pairs", y, event, weight + 1), ("pairs", y, event, None), ("pairs", y[:3], event[:3], weight[:3])]
+        assert not any(check.same(LabelCheck(*other, 2)) for other in others)

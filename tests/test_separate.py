@@ -163,7 +163,7 @@ def test_array_of_priors_gives_a_dim_and_matches_single_priors():
 
 
 def test_a_class_of_probability_zero_does_not_count_even_when_undefined():
-    cube, ordinary = separate_gaussian(40, rng=1)
+    _, ordinary = separate_gaussian(40, rng=1)
     lost = ordinary.where(ordinary.label == 0)  # nobody predicted the other class
     with pytest.warns(cs.CvstatsWarning):
         out = prior_reweighted_cv(lost, prior={0: 1.0, 1: 0.0}, rng=1, times=100)
