@@ -395,6 +395,15 @@ class TestCustom:
             cs.accuracy(cs.as_cube(cube, folds=np.arange(40) % 4), average="fold"),
         )
 
+    def test_repeats_without_predictions_are_left_out_of_the_mean(self):
+        cube = cs.as_cube(np.random.default_rng(0).normal(size=(8, 3, 2)), np.arange(8.0), kind="value").copy()
+        cube[:, 1, 0] = np.nan
+        own = cs.as_metric(
+            lambda y, p, w: float(np.average(np.abs(y - p), weights=w)), direction="minimize", name="own"
+        )
+        error = np.abs(cube.values - np.arange(8.0)[:, None, None]).mean(axis=0)
+        np.testing.assert_allclose(own(cube), [error[0].mean(), error[1, 1], error[2].mean()])
+
     def test_class_probabilities_come_as_columns(self):
         p = np.random.default_rng(0).dirichlet([1, 1, 1], size=(9, 2))
         cube = cs.as_cube(p, list("abc") * 3, classes=list("bca"))

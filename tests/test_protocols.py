@@ -9,6 +9,8 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
+from cvstats.metrics import get_metric
+from cvstats.protocols.bootstrap_corrected import make_draws
 
 
 def labels_cube(correct, *, folds=None, labels=None):
@@ -486,6 +488,45 @@ class TestWinner:
             )
             total += (right[fold == number] @ part.win_rate.values).sum()
         assert float(out.estimate) == pytest.approx((float(out.bbc_plain) + total / 30) / 2, abs=1e-12)
+
+    def test_inner_predictions_are_checked_and_their_order_of_folds_does_not_matter(self):
+        cube, inner = cs.simulate_cube(30, 4, folds=3, inner=True, rng=4)
+        out = cs.winner(cube, "accuracy", inner=inner, times=100, rng=2)
+        for order in ([2, 1, 0], [1, 2, 0]):
+            turned = cs.winner(cube, "accuracy", inner=inner.isel(outer_fold=order), times=100, rng=2)
+            assert float(turned.estimate) == pytest.approx(float(out.estimate), rel=1e-12)
+        leaking = inner.copy()
+        leaking[{"sample": 0, "outer_fold": int(cube["fold"][0])}] = 1.0
+        with pytest.raises(cs.InputError, match="`inner` leaks"):
+            cs.winner(cube, "accuracy", inner=leaking, times=100, rng=2)
+        with pytest.raises(cs.InputError, match="different outer folds"):
+            cs.winner(cube, "accuracy", inner=inner.isel(outer_fold=[0, 1]), times=100, rng=2)
+        # metrics that are not linear cannot mix configurations: inner predictions are left aside, unchecked
+        assert str(cs.winner(cube, "mcc", inner=leaking, times=100, rng=2).method.item()) == "bbc"
+
+    def test_strata_and_groups(self):
+        """Draws within class by themselves only when the metric needs classes and no group holds several."""
+        cube = cs.simulate_cube(40, 3, rng=1)
+        label = cube["label"].values
+        mixed = cube.assign_coords(group=("sample", np.arange(40) // 4))
+        pure = cube.assign_coords(group=("sample", np.argsort(np.argsort(label, kind="stable")) // 2))
+        if any(len(set(label[pure["group"].values == g])) > 1 for g in range(20)):
+            pure = pure.isel(
+                sample=[i for i in range(40) if len(set(label[pure.group.values == pure.group.values[i]])) == 1]
+            )
+
+        def counts(given, metric, strata):
+            draws = make_draws(given, get_metric(metric), 30, 1, strata).block(0, 30)[0]
+            return draws @ (given["label"].values == 1)
+
+        plain = (label == 1).sum()
+        assert set(counts(cube, "balanced_accuracy", "auto")) == {plain}
+        assert len(set(counts(cube, "accuracy", "auto"))) > 1
+        assert set(counts(cube, "accuracy", "label")) == {plain}
+        assert len(set(counts(mixed, "balanced_accuracy", "auto"))) > 1
+        assert set(counts(pure, "balanced_accuracy", "auto")) == {(pure["label"].values == 1).sum()}
+        with pytest.raises(cs.InputError):
+            counts(mixed, "accuracy", "label")
 
     def test_interval_is_monotone_in_level_and_inside_the_range(self):
         cube = cs.simulate_cube(30, 50, beta=(54, 6), rng=1)
