@@ -90,6 +90,8 @@ def plot_intervals(
         names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
     row_labels(ax, names)
     ax.set_xlabel(_metric_label(results))
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", nbins=6)  # labels of three decimals need room
     calm(ax, grid="x")
     if not np.isfinite(low).any():
         _drop_label(ax, "interval")
