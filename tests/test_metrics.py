@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -403,6 +404,34 @@ class TestCustom:
         )
         error = np.abs(cube.values - np.arange(8.0)[:, None, None]).mean(axis=0)
         np.testing.assert_allclose(own(cube), [error[0].mean(), error[1, 1], error[2].mean()])
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "log_loss"])
+    def test_weights_and_folds_over_two_batch_dims(self, metric):
+        """Sizes that are all different; every cell is what it would be alone."""
+        rng = np.random.default_rng(0)
+        cells = [
+            [
+                cs.as_cube(
+                    rng.random((12, 4)), np.arange(12) % 2, kind="probability", folds=rng.permutation(12) % 3,
+                    weights=rng.integers(1, 4, 12),
+                )
+                for _ in range(3)
+            ]
+            for _ in range(2)
+        ]  # fmt: skip
+        options = {"coords": "different", "compat": "equals"}
+        rows = [xr.concat(row, dim=xr.Variable("size", [1, 2, 3]), **options) for row in cells]
+        cube = xr.concat(rows, dim=xr.Variable("trial", [7, 8]), **options)
+        for average in ("pooled", "fold"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a fold may lack a class
+                found = cs.score(cube, metric, average=average)
+                for i in range(2):
+                    for j in range(3):
+                        one = cs.score(cells[i][j], metric, average=average)
+                        np.testing.assert_allclose(found.isel(trial=i, size=j), one, rtol=1e-12)
+            assert found["trial"].values.tolist() == [7, 8]
+            assert found["size"].values.tolist() == [1, 2, 3]
 
     def test_class_probabilities_come_as_columns(self):
         p = np.random.default_rng(0).dirichlet([1, 1, 1], size=(9, 2))

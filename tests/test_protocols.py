@@ -263,6 +263,20 @@ class TestNCV:
         each = [float(cs.ncv(cube.isel(repeat=r), "accuracy", inner=inner.isel(repeat=r)).estimate) for r in range(2)]
         assert float(out.estimate) == pytest.approx(np.mean(each))
 
+    def test_repeats_keep_their_names_and_need_inner_predictions_of_their_own(self):
+        cube, inner = cs.simulate_cube(24, 4, repeats=2, folds=3, inner=True, rng=5)
+        named = [part.assign_coords(repeat=["first", "second"]) for part in (cube, inner)]
+        out = cs.ncv(named[0], "accuracy", inner=named[1])
+        assert out["repeat"].values.tolist() == ["first", "second"]
+        plain = cs.ncv(cube.drop_vars("repeat"), "accuracy", inner=inner.drop_vars("repeat"))
+        assert "repeat" not in plain.coords
+        np.testing.assert_array_equal(out.fold_estimate, plain.fold_estimate)
+        with pytest.raises(cs.InputError, match="`inner` has no dimension 'repeat', but the cube's repeats have folds"):
+            cs.ncv(cube, "accuracy", inner=inner.isel(repeat=0, drop=True))
+        for wrong, found in ((inner.isel(outer_fold=0), "'sample'"), (inner.values, "ndarray"), (None, "NoneType")):
+            with pytest.raises(cs.InputError, match=rf"must be a DataArray over 'sample'.*; got {found}"):
+                cs.ncv(cube, "accuracy", inner=wrong)
+
     def test_missing_outer_folds_are_named(self):
         correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
         cube, inner = self.inner_of(correct, [0, 0, 1, 1], [correct, correct])
@@ -351,6 +365,18 @@ class TestBBC:
             ValueError, match=r"`times`=20 is too small for a percentile interval at level 0.95: at least 40"
         ):
             cs.bbc(cs.simulate_cube(20, 3, rng=1), "accuracy", times=20)
+
+    def test_draws_drawn_again_are_counted_once_each(self):
+        rng = np.random.default_rng(0)
+        y = (np.arange(20) < 3).astype(int)
+        cube = cs.as_cube(rng.random((20, 3)), y, kind="probability")
+        raw = cs.bootstrap(cube, 300, rng=5).values  # the first attempt at every draw
+        inside, outside = raw[:, y == 1], (raw == 0)[:, y == 1]
+        unusable = ~(inside.any(axis=1) & outside.any(axis=1))  # negatives are always there
+        assert 5 < unusable.sum() < 100
+        with pytest.warns(cs.CvstatsWarning, match=f"{unusable.sum()} of 300 draws were unusable and drawn again"):
+            out = cs.bbc(cube, "auc", times=300, rng=5, strata=None)
+        assert int(out.n_draws) == 300
 
     def test_groups_are_drawn_whole(self):
         cube = cs.simulate_cube(40, 5, rng=1).assign_coords(group=("sample", np.repeat(np.arange(10), 4)))
