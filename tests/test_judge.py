@@ -414,3 +414,39 @@ class TestUsable:
         others = [("spread", y, event, weight), ("pairs", y + 1, event, weight), ("pairs", y, 1 - event, weight)]
         others += [("pairs", y, event, weight + 1), ("pairs", y, event, None), ("pairs", y[:3], event[:3], weight[:3])]
         assert not any(check.same(LabelCheck(*other, 2)) for other in others)
+
+
+class TestBlocks:
+    """Cubes beyond the block size are worked off in blocks of configurations; here the blocks are tiny."""
+
+    @pytest.mark.parametrize("part", [1, 50, 130])
+    @pytest.mark.parametrize("ties", ["first", "random"])
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "mcc"])
+    def test_blocks_change_nothing(self, monkeypatch, metric, ties, part):
+        cube = binary(n=24, m=7, repeats=2).copy()
+        cube[:4, 2] = np.nan  # may not be chosen
+        first, second = cube.isel(repeat=[0]), cube.isel(repeat=[1])
+        draws = cs.bootstrap(cube, 40, rng=1)
+        options = {"choose": draws, "ties": ties, "rng": 3}
+        whole = cs.select_and_judge(cube, metric, **options)
+        other = cs.select_and_judge(first, metric, judge_cube=second, **options)
+        monkeypatch.setattr("cvstats._outcome.PART", part)
+        xr.testing.assert_identical(cs.select_and_judge(cube, metric, **options), whole)
+        xr.testing.assert_identical(cs.select_and_judge(first, metric, judge_cube=second, **options), other)
+        assert "c2" not in whole.selected.values
+        assert np.isnan(whole.score_variance[2])
+
+    def test_variance_needs_two_draws(self):
+        cube = binary(digits=12)
+        draws = cs.bootstrap(cube, 2, rng=1)
+        right = ((cube.values > 0.5) == cube.label.values[:, None]).astype(float)
+        one, two = draws.values @ right / 24
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, rng=0)
+        np.testing.assert_allclose(out.score_variance, (one - two) ** 2 / 2, atol=1e-15)
+        assert np.isnan(cs.select_and_judge(cube, "accuracy", choose=draws[:1], rng=0).score_variance).all()
+
+    def test_no_weight_may_be_negative(self):
+        cube = binary()
+        weights = cs.bootstrap(cube, 3, rng=1).astype(float)
+        weights[1, 5] = -0.25
+        refused("must hold finite numbers that are not negative.", cube, "accuracy", choose=weights)

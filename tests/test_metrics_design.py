@@ -270,3 +270,24 @@ class TestDask:
         with pytest.warns(cs.CvstatsWarning, match="auc is NaN for 5 of 5 scores") as record:
             cs.score(cube, "auc")
         assert len(record) == 1
+
+
+@pytest.mark.parametrize("block", [1, 60, 200])
+@pytest.mark.parametrize("metric", ["accuracy", "auc", "log_loss", "mcc"])
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("weights", [None, np.arange(30) % 4 / 2])
+def test_blocks_of_columns_change_nothing(monkeypatch, block, metric, many, weights):
+    """Cubes beyond the block size are scored in blocks of configurations; here the blocks are tiny."""
+    rng = np.random.default_rng(0)
+    classes, y = (["a", "b", "c"], np.array(list("abc"))[np.arange(30) % 3]) if many else (None, np.arange(30) % 2)
+    p = rng.dirichlet([1, 1, 1], size=(30, 5, 2)) if many else rng.random((30, 5, 2))
+    cube = cs.as_cube(p, y, kind="probability", classes=classes, folds=np.arange(30) // 6 % 5, weights=weights).copy()
+    cube[3, 1, 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = [cs.score(cube, metric, average=average) for average in ("pooled", "fold")]
+        monkeypatch.setattr("cvstats._scoring.BLOCK", block)
+        again = [cs.score(cube, metric, average=average) for average in ("pooled", "fold")]
+    for one, two in zip(whole, again, strict=True):
+        assert np.isfinite(one).all() or metric != "accuracy"
+        xr.testing.assert_identical(one, two)
