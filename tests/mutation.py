@@ -279,6 +279,18 @@ class Runner:
         source = mutate_code((ROOT / mutant["file"]).read_text(), operator, mutant["occurrence"])
         return source, source.splitlines()[mutant["line"] - 1].strip()
 
+    def again(self, mutants, rows):
+        """Return the mutants in `rows`: by their place, or by their text in files that have changed since."""
+        place = ("file", "operator", "occurrence", "line", "column")
+        known = {tuple(row[key] for key in place) for row in rows}
+        found = [m for m in mutants if tuple(m[key] for key in place) in known]
+        lost = known - {tuple(m[key] for key in place) for m in found}
+        changed = {file for file, *_ in lost}
+        texts = {(row["file"], row["operator"], row["text"]) for row in rows if row["file"] in changed}
+        moved = [m for m in mutants if m["file"] in changed and (m["file"], m["operator"]) in {t[:2] for t in texts}]
+        moved = [m for m in moved if (m["file"], m["operator"], self.mutated(m)[1]) in texts]
+        return [m for m in found if m["file"] not in changed] + moved
+
     def attempt(self, mutant, source, items):
         """In the child: put the mutant in place and run the tests."""
         file = str(ROOT / mutant["file"])
@@ -317,12 +329,7 @@ class Runner:
         wanted = [m for f in options.files for m in find_mutants(ROOT / f)]
         if options.only:
             rows = [json.loads(line) for line in options.only]
-            keys = {
-                (row["file"], row["operator"], row["text"])
-                for row in rows
-                if row["result"] in ("survived", "unreached")
-            }
-            wanted = [m for m in wanted if (m["file"], m["operator"], self.mutated(m)[1]) in keys]
+            wanted = self.again(wanted, [row for row in rows if row["result"] in ("survived", "unreached")])
         chosen = [m for m in wanted if random.Random(f"{options.seed} {m}").random() < options.share]
         tally = collections.defaultdict(collections.Counter)
         with open(options.log, "a") as log:
