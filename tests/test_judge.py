@@ -448,5 +448,30 @@ class TestBlocks:
     def test_no_weight_may_be_negative(self):
         cube = binary()
         weights = cs.bootstrap(cube, 3, rng=1).astype(float)
-        weights[1, 5] = -0.25
-        refused("must hold finite numbers that are not negative.", cube, "accuracy", choose=weights)
+        for bad in (-0.25, np.nan, np.inf):
+            weights[1, 5] = bad
+            refused("must hold finite numbers that are not negative.", cube, "accuracy", choose=weights)
+
+    def test_samples_of_weights_must_be_the_cubes(self):
+        cube = binary()
+        weights = cs.bootstrap(cube, 3, rng=1)
+        refused("only in the cube: 23; only in `draws`: none", cube, "accuracy", choose=weights[:, :-1])
+        fewer = cube.isel(sample=slice(23))
+        refused("only in the cube: none; only in `draws`: 23", fewer, "accuracy", choose=weights)
+        plain = weights.drop_vars("sample")
+        refused("`draws` has 23 samples, the cube 24.", cube, "accuracy", choose=plain[:, :-1])
+
+    def test_a_judge_may_not_know_more_samples(self):
+        first, second = binary(seed=1).copy(), binary(seed=2)
+        first[20:] = np.nan
+        text = "`judge_cube` has predictions for samples that no configuration of the cube predicted: 20, 21, 22, 23."
+        refused(text, first, "accuracy", choose=cs.bootstrap(first, 5, rng=1), judge_cube=second, rng=0)
+        fewer = second.copy()
+        fewer[15:] = np.nan
+        draws = cs.bootstrap(first, 40, rng=1)
+        out = cs.select_and_judge(first, "accuracy", choose=draws, judge_cube=fewer, ties="first", rng=0)
+        right = ((second.values > 0.5) == second.label.values[:, None])[:15]
+        place = first.indexes["configuration"].get_indexer(out.selected.values)
+        for b in np.flatnonzero(out.usable):
+            left = draws.values[b, :15] == 0
+            assert float(out.value[b]) == pytest.approx(right[left, place[b]].mean())
