@@ -218,3 +218,20 @@ def test_the_median_protocol_is_optimistic():
     assert float(row.bias) > 2 * float(row.bias_std_error)
     assert float(row.p_value) < 0.01
     assert float(row.mean_rank) < 1.5 < float(out.mean_rank.sel(protocol="internal"))
+
+
+def test_the_best_position_by_hand():
+    from cvstats.metrics import get_metric
+    from cvstats.protocols._choose import best
+
+    nan = np.nan
+    values = [[0.2, 0.1, 0.1], [0.3, 0.3, 0.3], [nan, 0.4, nan], [nan, nan, nan]]
+    scores = xr.DataArray(values, dims=("trial", "configuration"), coords={"configuration": [4.0, 2.0, 1.0]})
+    allowed = xr.DataArray([True, True, True], dims="configuration")
+    error, gain = get_metric("error_rate"), get_metric("accuracy")
+    assert best(scores, allowed, error).values.tolist() == [2, 2, 1, -1]  # ties go to the smallest value
+    assert best(scores, allowed, gain).values.tolist() == [0, 2, 1, -1]
+    named = scores.assign_coords(configuration=["c", "b", "a"])
+    assert best(named, allowed, error).values.tolist() == [1, 0, 1, -1]  # else to the first
+    some = xr.DataArray([True, True, False], dims="configuration")
+    assert best(scores, some, error).values.tolist() == [1, 1, 1, -1]

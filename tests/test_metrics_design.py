@@ -291,3 +291,17 @@ def test_blocks_of_columns_change_nothing(monkeypatch, block, metric, many, weig
     for one, two in zip(whole, again, strict=True):
         assert np.isfinite(one).all() or metric != "accuracy"
         xr.testing.assert_identical(one, two)
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "auc", "accuracy"])
+def test_a_fold_without_class_probabilities_is_left_out_of_the_mean(metric):
+    rng = np.random.default_rng(1)
+    y = np.array(list("abc"))[np.arange(36) % 3]
+    fold = np.arange(36) // 12
+    cube = cs.as_cube(rng.dirichlet([1, 1, 1], size=(36, 4)), y, classes=["a", "b", "c"], folds=fold).copy()
+    whole = cs.score(cube, metric, average="fold")
+    cube[fold == 1, 2] = np.nan  # the third configuration has no second fold
+    found = cs.score(cube, metric, average="fold")
+    parts = [cs.score(cube.isel(sample=np.flatnonzero(fold == f), configuration=[2]), metric) for f in (0, 2)]
+    assert float(found[2]) == pytest.approx(float(np.mean(parts)), rel=1e-12)
+    np.testing.assert_allclose(found[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12)
