@@ -16,6 +16,7 @@ import argparse
 import ast
 import collections
 import contextlib
+import difflib
 import gc
 import importlib
 import importlib.abc
@@ -280,16 +281,18 @@ class Runner:
         return source, source.splitlines()[mutant["line"] - 1].strip()
 
     def again(self, mutants, rows):
-        """Return the mutants in `rows`: by their place, or by their text in files that have changed since."""
-        place = ("file", "operator", "occurrence", "line", "column")
-        known = {tuple(row[key] for key in place) for row in rows}
-        found = [m for m in mutants if tuple(m[key] for key in place) in known]
-        lost = known - {tuple(m[key] for key in place) for m in found}
-        changed = {file for file, *_ in lost}
-        texts = {(row["file"], row["operator"], row["text"]) for row in rows if row["file"] in changed}
-        moved = [m for m in mutants if m["file"] in changed and (m["file"], m["operator"]) in {t[:2] for t in texts}]
-        moved = [m for m in moved if (m["file"], m["operator"], self.mutated(m)[1]) in texts]
-        return [m for m in found if m["file"] not in changed] + moved
+        """Return the mutants in `rows`: by their number, or by their text where the code has changed since."""
+        by_number = {(m["file"], m["operator"], m["occurrence"]): m for m in mutants}
+        found, lost = [], set()
+        for row in rows:
+            m = by_number.get((row["file"], row["operator"], row["occurrence"]))
+            line = (ROOT / row["file"]).read_text().splitlines()[m["line"] - 1].strip() if m else ""
+            if difflib.SequenceMatcher(None, line, row["text"]).ratio() > 0.7:
+                found.append(m)
+            else:
+                lost.add((row["file"], row["operator"], row["text"]))
+        moved = [m for m in mutants if (m["file"], m["operator"]) in {key[:2] for key in lost}]
+        return found + [m for m in moved if (m["file"], m["operator"], self.mutated(m)[1]) in lost and m not in found]
 
     def attempt(self, mutant, source, items):
         """In the child: put the mutant in place and run the tests."""
