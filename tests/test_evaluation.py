@@ -144,6 +144,8 @@ def test_cross_validated_form_agrees_with_ncv():
             cube.isel(realisation=i), "error_rate", inner=inner.isel(realisation=i).drop_vars("fold"), average="pooled"
         )
         assert float(out.value.sel(protocol="internal")[i]) == pytest.approx(float(nested.estimate), rel=1e-12)
+        chosen = set(nested.selected_fold.values.tolist())  # one label only when all folds agree
+        assert out.selected.sel(protocol="internal").values[i] == (chosen.pop() if len(chosen) == 1 else "")
     best = cs.error_rate(cube).min("configuration").values  # the external choice is the best of the cube itself
     np.testing.assert_allclose(out.value.sel(protocol="external"), best)
     assert float(out.bias.sel(protocol="external")) >= 0
