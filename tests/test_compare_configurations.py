@@ -752,7 +752,10 @@ def test_best_set_keeps_all_of_the_best(n, c, dependence):
         (lambda c: delong_test(c, a="a", b="b", level=2), "`level` must be a number strictly between 0 and 1"),
         (lambda c: contrast(c, "auc", a="a", b="a"), "`a` and `b` name the same configurations"),
         (lambda c: contrast(c, "auc", a=[], b="a"), "`a` names no configuration"),
-        (lambda c: contrast(c, "auc", a={"learner": 1}, b="a"), "'learner' is no coordinate of the configurations"),
+        (
+            lambda c: contrast(c, "auc", a={"learner": 1}, b="a"),
+            "'learner' is no coordinate of the configurations; found 'configuration'",
+        ),
         (lambda c: contrast(c, "auc", a={"configuration": "q"}, b="a"), "matches no configuration of `cube`"),
         (lambda c: contrast(c, "auc", a="a", b="b", times=5), "`times` must be a whole number of at least 20"),
         (

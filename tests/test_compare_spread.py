@@ -113,6 +113,14 @@ def test_two_values_per_group_leave_no_error_to_test_against(center, offset):
         assert np.isnan(obrien_test(x, "trial", by="method", against=0).p_value).all()
 
 
+def test_two_values_have_a_standard_deviation_and_the_call_says_what_was_used():
+    x = xr.DataArray([[1.0, 4, np.nan], [2, 2, 9]], dims=("method", "trial"))
+    found = levene_test(x, "trial", by="method")
+    np.testing.assert_allclose(found.std_dev, [3 / np.sqrt(2), np.std([2, 2, 9], ddof=1)], rtol=1e-12)
+    assert "trim" not in found.attrs["call"]
+    assert "trim=0.2" in levene_test(x, "trial", by="method", center="trimmed", trim=0.2).attrs["call"]
+
+
 def test_three_values_per_group_are_enough_for_obrien():
     x = xr.DataArray([[1.0, 2, 4], [2, 2, 9]], dims=("method", "trial"))
     expected = stats.f_oneway(*stats.obrientransform(*x.values)).statistic
