@@ -445,6 +445,38 @@ class TestBlocks:
         np.testing.assert_allclose(out.score_variance, (one - two) ** 2 / 2, atol=1e-15)
         assert np.isnan(cs.select_and_judge(cube, "accuracy", choose=draws[:1], rng=0).score_variance).all()
 
+    def test_unusable_draws_do_not_count_in_the_variance(self):
+        cube = binary(digits=12)
+        draws = cs.bootstrap(cube, 30, rng=1).copy()
+        draws[::3] = draws[::3].where(cube.label == 1, 0)  # one class only
+        out = cs.select_and_judge(cube, "auc", choose=draws, ties="first", rng=0)
+        usable = np.arange(30) % 3 > 0
+        np.testing.assert_array_equal(out.usable, usable)
+        scores = np.array([cs.auc(weighted(cube, draws.values[b])).values for b in np.flatnonzero(usable)])
+        np.testing.assert_allclose(out.score_variance, scores.var(axis=0, ddof=1), rtol=1e-9)
+
+    @pytest.mark.parametrize("repeats", [255, 256, 257])
+    def test_many_repeats_are_counted_rightly(self, repeats):
+        y = np.arange(6) % 2
+        right = np.ones((6, 2, repeats), bool)
+        right[0, 1] = False
+        cube = cs.as_cube(np.where(right, y[:, None, None], 1 - y[:, None, None]), y, kind="label")
+        np.testing.assert_allclose(cs.accuracy(cube), [1, 5 / 6], rtol=1e-12)
+        draws = cs.bootstrap(cube, 20, rng=1)
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, ties="first", rng=0)
+        assert (out.selected.values == 0).all()
+        np.testing.assert_allclose(out.value, 1.0, rtol=1e-12)
+
+    @pytest.mark.parametrize("largest", [2**24 + 1, 10**9 + 7, 2**40 + 1])
+    def test_whole_losses_are_added_exactly(self, largest):
+        """Beyond 2**24 a float of 32 bits skips odd numbers."""
+        p = np.array([[largest, 1], [1, largest], [3, 5], [7, 11], [2, 2]], float)
+        cube = cs.as_cube(p, np.zeros(5), kind="value")
+        assert (cs.mae(cube) * 5).values.tolist() == [largest + 13, largest + 19]
+        ones = xr.ones_like(cs.bootstrap(cube, 1, rng=1))
+        out = cs.select_and_judge(cube, "mae", choose=ones, judge=ones, ties="first", rng=0)
+        assert float(out.value[0]) * 5 == largest + 13
+
     def test_no_weight_may_be_negative(self):
         cube = binary()
         weights = cs.bootstrap(cube, 3, rng=1).astype(float)

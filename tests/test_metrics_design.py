@@ -305,3 +305,18 @@ def test_a_fold_without_class_probabilities_is_left_out_of_the_mean(metric):
     parts = [cs.score(cube.isel(sample=np.flatnonzero(fold == f), configuration=[2]), metric) for f in (0, 2)]
     assert float(found[2]) == pytest.approx(float(np.mean(parts)), rel=1e-12)
     np.testing.assert_allclose(found[[0, 1, 3]], whole[[0, 1, 3]], rtol=1e-12)
+
+
+def test_an_undefined_fold_makes_the_mean_nan_even_when_another_fold_is_missing():
+    y = np.array([0, 1, 0, 1, 1, 1, 0, 1])
+    fold = np.array([0, 0, 0, 0, 1, 1, 2, 2])  # the second fold holds one class
+    cube = cs.as_cube(np.random.default_rng(0).random((8, 3)), y, kind="probability", folds=fold).copy()
+    cube[6:, 1] = np.nan
+    with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
+        assert np.isnan(cs.score(cube, "auc", average="fold")).all()
+    cube[4:6, 1] = np.nan  # without its predictions there the fold does not count
+    with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
+        found = cs.score(cube, "auc", average="fold")
+    alone = cs.score(cube.isel(sample=slice(4), configuration=[1]), "auc")
+    assert np.isnan(found.values).tolist() == [True, False, True]
+    assert float(found[1]) == pytest.approx(float(alone[0]))
