@@ -236,3 +236,12 @@ def test_inputs_are_not_changed():
     xr.testing.assert_identical(cube, before)
     for name, part in given.items():
         xr.testing.assert_identical(part, copies[name])
+
+
+def test_what_did_not_choose_has_no_lowest_and_highest_choice():
+    for names, missing in ((VALUES, lambda v: np.isnan(v)), (["x", "y", "z"], lambda v: v == "")):
+        out = implementations(labels_cube(WRONG, folds=FOLD, configurations=names))
+        nobody = missing(out.chosen.values).any(axis=1)
+        assert nobody.any()
+        np.testing.assert_array_equal(missing(out.chosen_low.values), nobody)
+        np.testing.assert_array_equal(missing(out.chosen_high.values), nobody)
