@@ -28,7 +28,7 @@ from sklearn.model_selection import train_test_split
 
 import cvstats as cs
 
-LARGE = False  # True: some ten minutes; the paper has 500 trials of a larger grid, up to 1000 samples
+LARGE = False  # True: ten minutes or more, in no test; the paper has 500 trials and up to 1000 samples
 TRIALS = 40 if LARGE else 12
 REAL_TRIALS = 20 if LARGE else 5
 REPETITIONS = 300 if LARGE else 30

@@ -29,7 +29,7 @@ from sklearn.svm import SVC
 
 import cvstats as cs
 
-LARGE = False  # True: half of the paper's 4000 repetitions, some minutes
+LARGE = False  # True: half of the paper's 4000 repetitions, a minute or two
 TRIALS = 2000 if LARGE else 200  # data sets for each sampling ratio
 LARGE_TRIALS = 200 if LARGE else 30  # the same for n = 1000
 OTHER_TRIALS = 100 if LARGE else 12  # the same for the other classifiers
