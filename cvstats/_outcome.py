@@ -172,7 +172,7 @@ def _columns(data: Any, eligible: np.ndarray) -> Iterator[tuple[Any, np.ndarray]
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
     if count < 2:
         return np.full(deviation.shape[1], np.nan)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
 
 

@@ -195,6 +195,8 @@ def plot_win_rates(
     check_count(top, "top")
     check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
+    if np.isnan(rate).all():
+        raise InputError("`result` has no win rates to draw: none of its draws was usable.")
     labels = [plain(name) for name in result["configuration"].values]
     chosen = plain(result["selected"].values[()]) if "selected" in result and result["selected"].ndim == 0 else None
     order = [at for at in np.argsort(-np.nan_to_num(rate), kind="stable") if rate[at] > 0]

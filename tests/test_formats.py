@@ -482,3 +482,17 @@ def test_wide_whole_numbers_are_numbers_beside_fractions_and_alone(tmp_path):
         assert typed.coords["kind"].item() == written.coords["kind"].item() == "score"
         np.testing.assert_array_equal(typed.values, frame[["points", "other"]])
         np.testing.assert_array_equal(written.values, typed.values)
+
+
+def test_tidymodels_survival_with_its_own_event_column():
+    text = "id,.pred_time,.row,.config,time,status\nFold1,3,1,m1,2,1\nFold2,5,2,m1,4,0\n"
+    cube = read_predictions(table(text), columns={"label": "time", "event": "status"})
+    assert cube["label"].values.tolist() == [2, 4]
+    assert cube["event"].values.tolist() == [1, 0]
+
+
+def test_weka_instances_are_numbers():
+    with pytest.raises(InputError, match=r"`inst#` must number the rows"):
+        read_predictions(
+            table("inst#,actual,predicted,error,prediction\ninf,1:yes,1:yes,,0.9\n-inf,2:no,1:yes,+,0.6\n")
+        )

@@ -321,3 +321,11 @@ def test_words():
     assert several(2, "class", "classes") == "2 classes"
     assert (percent(NAN), percent(0.12345, digits=1)) == ("–", "12.3%")
     assert (places_of(0.0021), places_of(25.0), places_of(NAN, 123.0)) == (4, 0, 1)
+
+
+def test_win_rates_without_a_usable_draw_are_refused():
+    cube = cs.as_cube(np.array([[0.2, 0.4], [0.8, 0.3], [0.1, 0.9]]), [0, 0, 0], kind="score", positive=1)
+    with pytest.warns(cs.CvstatsWarning):
+        out = cs.bbc(cube, "auc", times=40, rng=1)
+    with pytest.raises(cs.InputError, match="has no win rates to draw: none of its draws was usable"):
+        cs.plot_win_rates(out)

@@ -619,3 +619,25 @@ class TestWinner:
         low, high = getattr(cs, metric).range
         assert low <= float(out.conf_low) <= float(out.estimate) <= float(out.conf_high) <= high
         assert float(out.optimism) > 0
+
+
+class TestInnerPredictionsThatCannotServe:
+    def test_an_outer_fold_that_holds_every_sample(self):
+        cube = cs.as_cube(np.array([[0.2, 0.4], [0.8, 0.3]]), [0, 1], kind="probability", folds=[0, 0])
+        inner = (
+            (cube.drop_vars("fold") * np.nan).expand_dims(outer_fold=[0]).assign_coords(cube.drop_vars("fold").coords)
+        )
+        for function in (cs.ncv, cs.winner):
+            with pytest.raises(cs.InputError, match="outer fold 0 holds every sample, so that nothing is left"):
+                function(cube, "accuracy", inner=inner)
+
+    def test_a_cube_without_folds(self):
+        cube = cs.as_cube(np.array([[0.2, 0.4], [0.8, 0.3]]), [0, 1], kind="probability")
+        inner = cube.expand_dims(outer_fold=[0, 1])
+        with pytest.raises(cs.InputError, match="`inner` needs the coordinate 'fold'"):
+            cs.winner(cube, "accuracy", inner=inner)
+
+    def test_nothing_predicted(self):
+        cube = cs.as_cube(np.array([[0.2, 0.4], [0.8, 0.3]]), [0, 1], kind="probability", folds=[0, 1])
+        with pytest.raises(cs.InputError, match="`cube` holds no predictions: every value is NaN"):
+            cs.implementations(cube.where(False), "error_rate")

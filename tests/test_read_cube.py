@@ -117,7 +117,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
             raise RuntimeError("disk full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(xr.Dataset, "to_netcdf", fail)
+            patch.setattr(xr.Dataset, "dump_to_store", fail)
             patch.setattr(xr.Dataset, "to_zarr", fail)
             patch.setattr("cvstats.formats._write_long._write_rows", fail)
             with pytest.raises(RuntimeError, match=r"disk full"):

@@ -6,6 +6,7 @@ it was for every reader, and the next append overwrites what was half written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from ._guards import open_zarr
 from ._optional import needed
 from ._stores import decode, is_zarr, write_zarr
 
+PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial$")  # what the store calls files while it writes them
+
 
 def append_zarr(cube: xr.DataArray, path: Path) -> None:
     """Merge `cube` into the store: labels not yet there are added, empty cells are filled, nothing is overwritten."""
@@ -31,6 +34,9 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             return
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} exists and is not a Zarr store; choose another name.")
+        for left in path.rglob("*.partial"):  # of a job that was killed
+            if PARTIAL.search(left.name):
+                left.unlink(missing_ok=True)
         with open_zarr(path, chunks=None) as dataset:
             stored = decode(dataset, path.name)
             union = _union(stored, cube)

@@ -6,9 +6,12 @@ that are not text), so that is kept beside the data as one JSON attribute and pu
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -116,15 +119,33 @@ def replacing(path: Path) -> Iterator[Path]:
         if temporary.is_dir() and path.exists():
             old = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.old"
             path.rename(old)
-            temporary.rename(path)
-            shutil.rmtree(old)
+            try:
+                temporary.rename(path)
+            except BaseException:
+                old.rename(path)
+                raise
+            shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(temporary, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else first_line(error)
+        raise OSError(error.errno or errno.EIO, f"{path.name} could not be written: {reason}") from error
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder; threads of an interrupted writer may still be adding to it."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    try:
+        for pause in (0.0, 0.01, 0.05, 0.2, 0.5, 1.0):
+            time.sleep(pause)
+            shutil.rmtree(path, ignore_errors=True)
+    except BaseException:  # interrupted once more
+        shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def chunk_sizes(cube: xr.DataArray, *, fit: bool) -> tuple[int, ...]:
@@ -137,12 +158,18 @@ def chunk_sizes(cube: xr.DataArray, *, fit: bool) -> tuple[int, ...]:
 
 def write_netcdf(cube: xr.DataArray, path: Path) -> None:
     """Write a netCDF file."""
-    needed("h5netcdf", "netCDF files", "io")
+    h5netcdf = needed("h5netcdf", "netCDF files", "io")
     dataset = encode(cube)
     name = next(iter(dataset.data_vars))
     encoding = {name: {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": chunk_sizes(cube, fit=True)}}
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        if cube.chunks is not None:
+            dataset.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+            return
+        image = io.BytesIO()  # the HDF5 library does not survive a full disk
+        with h5netcdf.File(image, "w") as file:
+            dataset.dump_to_store(xr.backends.H5NetCDFStore(file), encoding=encoding)
+        temporary.write_bytes(image.getbuffer())
 
 
 def write_zarr(cube: xr.DataArray, path: Path) -> None:

@@ -161,6 +161,7 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     if not isinstance(inner, xr.DataArray) or not {"sample", "configuration", "outer_fold"} <= set(inner.dims):
         found = show(inner.dims) if isinstance(inner, xr.DataArray) else type(inner).__name__
         raise InputError(f"`inner` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got {found}.")
+    held = folds_of(cube, "`inner`")
     inner = aligned(inner, cube, "inner")
     inner = inner.assign_coords(
         {
@@ -169,7 +170,6 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
             if name in cube.coords
         }
     )
-    held = cube["fold"]
     names = inner["outer_fold"].values if "outer_fold" in inner.coords else np.arange(inner.sizes["outer_fold"])
     known = set(np.unique(held.values).tolist())
     missing, extra = known - set(names.tolist()), set(names.tolist()) - known
@@ -182,6 +182,12 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     if "repeat" in held.dims and cube.sizes["repeat"] > 1 and "repeat" not in inner.dims:
         raise InputError("`inner` has no dimension 'repeat', but the cube's repeats have folds of their own.")
     own = held == xr.DataArray(names, dims="outer_fold")
+    everything = own.all("sample")
+    if bool(everything.any()):
+        fold = int(
+            np.flatnonzero(everything.transpose("outer_fold", ...).values.reshape(len(names), -1).any(axis=1))[0]
+        )
+        raise InputError(f"outer fold {show(names[[fold]])} holds every sample, so that nothing is left to choose on.")
     others = [dim for dim in inner.dims if dim not in ("outer_fold", "repeat", *held.dims)]
     leak = inner.notnull().any(others).drop_vars(list(inner.coords), errors="ignore") & own.drop_vars(list(own.coords))
     if bool(leak.any()):

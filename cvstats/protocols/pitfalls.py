@@ -173,6 +173,8 @@ def _table(inputs: Inputs, metric: Metric) -> xr.Dataset:
         cube = inputs[main]
         if cube is None:
             continue
+        if not bool(cube.notnull().any()):
+            raise InputError(f"`{main}` holds no predictions: every value is NaN.")
         folds = np.unique(cube["fold"].values) if "fold" in cube.coords else folds
         scores, allowed = score(cube, metric), eligible(cube)
         overall = int(best(scores, allowed, metric))  # (13)

@@ -1,0 +1,269 @@
+"""Interrupted runs: nothing half-written stays behind, one line says what happened, and a second run gives the numbers.
+
+The same rule for every writer: a full disk, a folder that cannot be written to, an interruption at any moment.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+from cvstats import cli
+
+pytest.importorskip("zarr")
+pytest.importorskip("h5netcdf")
+pytest.importorskip("pyarrow")
+
+SUFFIXES = (".nc", ".zarr", ".csv", ".csv.gz", ".csv.zip", ".parquet", ".feather")
+
+
+def cube_of(n: int = 40, c: int = 6) -> xr.DataArray:
+    g = np.random.default_rng(1)
+    y = np.arange(n) % 2
+    names = [f"c{j}" for j in range(c)]
+    return cs.as_cube(
+        g.random((n, c, 2)), y, configurations=names, kind="probability", folds=np.tile(np.arange(n) % 5, (2, 1)).T
+    )
+
+
+def listing(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# --- a full disk --------------------------------------------------------------------------------------------------
+FULL = """
+import json, pathlib, resource, sys
+import numpy, pandas, xarray, pyarrow, zarr, h5netcdf, jinja2, matplotlib.figure
+from cvstats import cli
+folder, out = pathlib.Path(sys.argv[1]), []
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+for target in sys.argv[2:]:
+    command = ["report", "--example", "iris", "--draws", "40", "-o", str(folder / target)]
+    if not target.endswith(".html"):
+        command = ["convert", "--example", "iris", str(folder / target)]
+    out.append(cli.main(command))
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
+def test_a_full_disk_leaves_the_old_files(tmp_path: Path) -> None:
+    """Files may not grow beyond 3000 bytes, which stops every writer in the middle."""
+    names = [*(f"x{suffix}" for suffix in SUFFIXES), "r.html"]
+    cube = cube_of(6, 2)
+    for name in ("x.nc", "x.zarr", "x.csv"):
+        cs.write_cube(cube, tmp_path / name)
+    (tmp_path / "r.html").write_text("old")
+    before = listing(tmp_path)
+    command = [sys.executable, "-W", "error", "-c", FULL, str(tmp_path), *names]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert json.loads(ran.stdout.splitlines()[-1]) == [1] * len(names), ran.stderr
+    lines = ran.stderr.splitlines()
+    assert len(lines) == len(names), ran.stderr
+    for name, line in zip(names, lines, strict=True):
+        assert line.startswith("cvstats: error: ")
+        assert "unexpected" not in line
+        assert f"{name} could not be written" in line or name == "r.html"
+    assert listing(tmp_path) == before
+    for name in ("x.nc", "x.zarr"):
+        assert cs.read_cube(tmp_path / name).identical(cube)
+    assert (tmp_path / "r.html").read_text() == "old"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["estimate", "--csv"], ["describe"]])
+def test_output_to_a_full_disk(command: list[str]) -> None:
+    call = [sys.executable, "-m", "cvstats", *command, "--example", "iris"]
+    call += ["--draws", "40"] if command[0] == "estimate" else []
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert ran.returncode == 1
+    lines = [line for line in ran.stderr.splitlines() if "warning" not in line]
+    assert len(lines) == 1, ran.stderr
+    assert "No space left on device" in lines[0]
+
+
+# --- a folder that cannot be written to ---------------------------------------------------------------------------
+@pytest.mark.parametrize("suffix", [*SUFFIXES, ".html"])
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_cannot_be_written_to(
+    suffix: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Renaming into place fails as on a read-only or full disk."""
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise OSError(number, os.strerror(number), str(arguments[0]))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(Path, "rename", refuse)
+    target = tmp_path / f"x{suffix}"
+    command = ["convert", "--example", "iris", str(target)]
+    if suffix == ".html":
+        pytest.importorskip("jinja2")
+        command = ["report", "--example", "iris", "--draws", "40", "-o", str(target)]
+    assert cli.main(command) in (1, 2)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    errors = [line for line in shown.err.splitlines() if "warning" not in line]
+    assert len(errors) == 1
+    assert os.strerror(number) in errors[0]
+    assert listing(tmp_path) == set()
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="needs a folder that nobody can write to")
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".csv", ".parquet", ".html"])
+def test_a_read_only_folder(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    target = f"/sys/kernel/x{suffix}"
+    command = ["convert", "--example", "iris", target]
+    if suffix == ".html":
+        pytest.importorskip("jinja2")
+        command = ["report", "--example", "iris", "--draws", "40", "-o", target]
+    assert cli.main(command) in (1, 2)
+    errors = [line for line in capsys.readouterr().err.splitlines() if "warning" not in line]
+    assert len(errors) == 1
+    assert "ermission denied" in errors[0] or "Read-only" in errors[0] or "not permitted" in errors[0]
+
+
+# --- interruptions ------------------------------------------------------------------------------------------------
+class Fuse:
+    """Counts calls of writing functions and interrupts the main thread, as SIGINT does, at one of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left: int | None = None
+        self.calls = 0
+        from zarr.storage import LocalStore
+
+        for owner, name in ((os, "replace"), (Path, "rename"), (os, "fsync"), (os, "rename")):
+            self._wrap(monkeypatch, owner, name)
+        inner = LocalStore.set
+
+        async def put(store: Any, *arguments: Any, **options: Any) -> None:
+            self.burn()
+            await inner(store, *arguments, **options)
+
+        monkeypatch.setattr(LocalStore, "set", put)
+
+    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        plain = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.burn()
+            return plain(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    def burn(self) -> None:
+        self.calls += 1
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                if threading.current_thread() is threading.main_thread():
+                    raise KeyboardInterrupt
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # other threads write on
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".csv", ".parquet"])
+def test_an_interrupted_replacement_leaves_the_old_or_the_new(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = cube_of(6, 2), cube_of(6, 2) / 2
+    path = tmp_path / f"x{suffix}"
+    cs.write_cube(old, path)
+    fuse = Fuse(monkeypatch)
+    cs.write_cube(old, path)
+    steps = fuse.calls
+    assert steps > 0
+    for step in sorted({0, steps // 2, max(steps - 2, 0), steps - 1}):
+        fuse.left = step
+        with pytest.raises(KeyboardInterrupt):
+            cs.write_cube(new, path)
+        fuse.left = None
+        assert listing(tmp_path) == {path.name}, (step, steps, sorted(tmp_path.rglob("*")))
+        assert bool((cs.read_predictions(path).values == old.values).all())
+    cs.write_cube(new, path)
+    np.testing.assert_array_equal(cs.read_predictions(path).values, new.values)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_an_append_interrupted_anywhere_leaves_an_earlier_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cube = cube_of(6, 4)
+    path, first, rest = tmp_path / "run.zarr", cube.isel(configuration=[0, 1]), cube.isel(configuration=[2, 3])
+    fuse = Fuse(monkeypatch)
+    cs.write_cube(first, path, append=True)
+    before, fuse.calls = cs.read_cube(path), 0
+    cs.write_cube(rest, tmp_path / "other.zarr", append=True)
+    stopped = 0
+    for step in range(100):
+        fuse.left = step
+        try:
+            cs.write_cube(rest, path, append=True)
+        except KeyboardInterrupt:
+            stopped += 1
+            fuse.left = None
+            found = cs.read_cube(path)
+            assert found.identical(before) or found.identical(cube), step
+            continue
+        break
+    fuse.left = None
+    assert stopped > 5
+    assert cs.read_cube(path).identical(cube)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".csv"])
+def test_a_block_that_fails_leaves_nothing(suffix: str, tmp_path: Path) -> None:
+    """As when a worker of a cluster dies for good: its error comes out of the computation."""
+    pytest.importorskip("dask")
+
+    def fail(block: np.ndarray) -> np.ndarray:
+        raise MemoryError("worker died")
+
+    lazy = cube_of().chunk(configuration=2)
+    broken = lazy.copy(data=lazy.data.map_blocks(fail, dtype=float, meta=np.empty((0, 0, 0))))
+    with pytest.raises(MemoryError, match="worker died"):
+        cs.write_cube(broken, tmp_path / f"x{suffix}")
+    assert listing(tmp_path) == set()
+
+
+def test_a_second_run_gives_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2")
+    from cvstats import report
+
+    command = ["report", "--example", "iris", "--draws", "40", "--seed", "4", "-o"]
+    assert cli.main([*command, str(tmp_path / "a.html")]) == 0
+    whole = capsys.readouterr().out.replace("a.html", "")
+    with monkeypatch.context() as patch:
+
+        def stop(*arguments: Any) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(os, "fsync", stop)
+        assert cli.main([*command, str(tmp_path / "b.html")]) == 130
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert [line for line in shown.err.splitlines() if "warning" not in line] == [
+        "cvstats: error: interrupted; nothing was written"
+    ]
+    assert listing(tmp_path) == {"a.html"}
+    assert cli.main([*command, str(tmp_path / "b.html")]) == 0
+    assert capsys.readouterr().out.replace("b.html", "") == whole
+    pages = [(tmp_path / f"{name}.html").read_text(encoding="utf-8").replace(f"{name}.html", "") for name in "ab"]
+    assert pages[0] == pages[1]
+    assert report is not None
