@@ -57,6 +57,7 @@ def test_every_protocol_and_test_is_covered() -> None:
         ),
         *("pitman_morgan_test", "wilcoxon_test", "friedman_test", "nemenyi_test", "critical_difference"),
         *("corrected_t_test", "mcnemar_test", "delong_test", "p_adjust", "score"),
+        *("best_set", "select_one_se", "implementations", "evaluation_protocols"),
     }
     contents = [json.loads(path.read_text(encoding="utf-8")) for path in run.files()]
     assert {vector["function"] for content in contents for vector in content["vectors"]} == wanted

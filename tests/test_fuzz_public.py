@@ -140,7 +140,7 @@ def page(cube: xr.DataArray, metric: str) -> None:
 CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     **{name: (lambda c, m, s, name=name: getattr(cs, name)(c)) for name in METRICS},
     "prior_error": lambda c, m, s: cs.score(c, cs.prior_error([0.5, 0.01, {0: 0.3, 1: 0.7}][s % 3])),
-    "as_metric": lambda c, m, s: cs.bbc(c, cs.as_metric(own, direction="higher", range=(0, 1)), **QUICK),
+    "as_metric": lambda c, m, s: cs.bbc(c, cs.as_metric(own, direction="maximize", range=(0, 1)), **QUICK),
     "ncv": lambda c, m, s: cs.ncv(c, m, inner=inner_of(c, s), average=["fold", "pooled"][s % 2]),
     "winner_inner": lambda c, m, s: cs.winner(c, m, inner=inner_of(c, s), **QUICK),
     "implementations": lambda c, m, s: cs.implementations(
@@ -271,7 +271,7 @@ def test_selection(name: str, x: xr.DataArray, higher: bool, cost: bool) -> None
     more: dict[str, Any] = {"complexity": np.arange(scores.shape[-1])[::-1].astype(float)} if cost else {}
     if name == "select_one_se":
         more["std_error"] = np.abs(np.nan_to_num(scores, nan=0.0, posinf=1.0, neginf=1.0))
-    index, _ = watch(lambda: select(scores, direction="higher" if higher else "lower", **more))
+    index, _ = watch(lambda: select(scores, direction="maximize" if higher else "minimize", **more))
     assert np.array_equal(before, scores, equal_nan=True)
     if index is not None:
         assert np.asarray(index).shape == scores.shape[:-1]

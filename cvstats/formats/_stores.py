@@ -11,10 +11,9 @@ import io
 import json
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,25 +126,40 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(temporary, path)
-    except OSError as error:
+    except BaseException as error:
+        _remove(temporary)
+        if not isinstance(error, OSError):
+            raise
         reason = os.strerror(error.errno) if error.errno else first_line(error)
         raise OSError(error.errno or errno.EIO, f"{path.name} could not be written: {reason}") from error
-    finally:
-        _remove(temporary)
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder; threads of an interrupted writer may still be adding to it."""
-    if not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
+    """Remove what an interrupted writer has left; threads of zarr may still be adding to it."""
     try:
-        for pause in (0.0, 0.01, 0.05, 0.2, 0.5, 1.0):
-            time.sleep(pause)
-            shutil.rmtree(path, ignore_errors=True)
+        if path.suffix == ".zarr":
+            _settle()
+        shutil.rmtree(path, ignore_errors=True)
+        if path.is_file():
+            path.unlink(missing_ok=True)
     except BaseException:  # interrupted once more
         shutil.rmtree(path, ignore_errors=True)
         raise
+
+
+def _settle() -> None:
+    """Wait until zarr's own threads have finished what they were at."""
+    import asyncio
+
+    async def others() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if tasks:
+            await asyncio.wait(tasks, timeout=10)
+
+    with suppress(Exception):  # other versions write in the main thread
+        from zarr.core.sync import _get_loop
+
+        asyncio.run_coroutine_threadsafe(others(), _get_loop()).result(15)
 
 
 def chunk_sizes(cube: xr.DataArray, *, fit: bool) -> tuple[int, ...]:

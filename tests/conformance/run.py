@@ -82,13 +82,30 @@ def make_draws(draws: Any) -> xr.DataArray:
     return xr.DataArray(np.asarray(counts), dims=("draw", "sample"))
 
 
+def named_cube(where: Any, data: dict[str, Any]) -> xr.DataArray:
+    """Return a data set of the file, or several stacked as realisations."""
+    if isinstance(where, str):
+        return make_cube(data[where])
+    return xr.concat([make_cube(data[name]) for name in where], dim="realisation", coords="minimal", compat="override")
+
+
 def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
     """Return what the library answers to a vector of a file with this content."""
     data = content["data"]
     positional: list[Any] = []
     keywords = dict(vector.get("arguments", {}))
     if "data" in vector:
-        positional.append(make_cube(data[vector["data"]]))
+        positional.append(named_cube(vector["data"], data))
+    for name, where in vector.get("data_arguments", {}).items():
+        keywords[name] = named_cube(where, data)
+    for name, where in vector.get("inner_arguments", {}).items():
+        keywords[name] = make_inner(content["inner"][where])
+    for name, array in vector.get("array_arguments", {}).items():
+        keywords[name] = xr.DataArray(np.asarray(array["values"]), dims=array["dims"])
+    for name, values in vector.get("plain", {}).items():
+        keywords[name] = np.asarray(values, float)
+    if "select" in vector:
+        keywords["select"] = getattr(cs, vector["select"])
     if "metric" in vector:
         metric = vector["metric"]
         if "metric_arguments" in vector:
@@ -115,7 +132,11 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
         positional.append(vector["dim"] if isinstance(vector["dim"], str) else tuple(vector["dim"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cs.CvstatsWarning)
-        return getattr(cs, vector["function"])(*positional, **keywords)
+        function = getattr(cs, vector["function"])
+        if "plain" in vector:
+            return function(keywords.pop("scores"), **keywords)
+        found = function(*positional, **keywords)
+    return found.sel(vector["order"]) if "order" in vector else found
 
 
 def compare(expected: np.ndarray, got: np.ndarray, tolerance: float) -> tuple[float, bool]:
