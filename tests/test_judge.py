@@ -477,6 +477,30 @@ class TestBlocks:
         out = cs.select_and_judge(cube, "mae", choose=ones, judge=ones, ties="first", rng=0)
         assert float(out.value[0]) * 5 == largest + 13
 
+    @pytest.mark.parametrize("size", [100, 255, 256, 300, 70_000, 3_000_000])
+    @pytest.mark.parametrize("cases", [False, True])
+    def test_rank_statistics_of_large_whole_weights(self, size, cases):
+        """Against all pairs in whole numbers: 8, 16 and 32 bits must not overflow."""
+        rng = np.random.default_rng(size)
+        y = np.arange(16) % 2
+        p = np.round(rng.random((16, 3)), 1)
+        w = rng.integers(1, size, (2, 16))
+        w[:, 0] = size
+        own = rng.integers(1, 50, 16) if cases else np.ones(16, int)
+        cube = cs.as_cube(p, y, kind="probability", weights=own if cases else None)
+        draws = xr.DataArray(w, dims=("draw", "sample"), coords={"sample": cube.sample.values})
+        out = cs.select_and_judge(cube, "auc", choose=draws, judge=draws, ties="first", rng=0)
+        for b in range(2):
+            weight = [int(a) * int(c) for a, c in zip(w[b], own, strict=True)]
+            pairs = [(i, j) for i in range(16) for j in range(16) if y[i] == 1 and y[j] == 0]
+            area = [
+                sum(weight[i] * weight[j] * (2 * (q[i] > q[j]) + (q[i] == q[j])) for i, j in pairs)
+                / (2 * sum(weight[i] * weight[j] for i, j in pairs))
+                for q in p.T
+            ]
+            assert out.selected.values[b] == int(np.argmax(area))
+            assert float(out.value[b]) == pytest.approx(max(area), rel=1e-12)
+
     def test_no_weight_may_be_negative(self):
         cube = binary()
         weights = cs.bootstrap(cube, 3, rng=1).astype(float)
