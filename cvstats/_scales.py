@@ -163,38 +163,17 @@ class LogScale:
         return LineSpread(float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)))
 
 
-@dataclass(frozen=True)
-class LineScale:
-    """A metric without ends, on its own unit."""
-
-    sign: int
-
-    def forward(self, value: float) -> float:
-        """Return a value on the scale."""
-        return self.sign * value
-
-    def back(self, value: float) -> float:
-        """Return a value in the metric's unit."""
-        return self.sign * value
-
-    def error_back(self, centre: float, error: float) -> float:
-        """Return a standard error in the metric's unit."""
-        return error
-
-    def spread(self, evidence: Evidence, kappa: float, psi: float) -> LineSpread:
-        """Return the spread that the evidence implies."""
-        own = kappa * float(np.nanmean(evidence.variance))
-        return LineSpread(float(np.sqrt(own + psi * selection_variance(evidence))))
-
-
 def selection_variance(evidence: Evidence) -> float:
     """Return V_s: the variance over draws of the full-data score of the draw's winner."""
     chosen = evidence.chosen[np.isfinite(evidence.chosen)]
     return float(chosen.var(ddof=1)) if len(chosen) > 1 else 0.0
 
 
-def scale_of(metric: Metric) -> Scale:
-    """Return the scale for a metric, by its range; losses of real values (Brier) use the log like unbounded ones."""
+def scale_of(metric: Metric) -> Scale | None:
+    """Return the scale for a metric, by its range, or None when the range has no end to build on.
+
+    Losses of real values (Brier) use the log like unbounded ones.
+    """
     low, high = metric.range
     if np.isfinite(low) and np.isfinite(high) and metric.name != "brier":
         return UnitScale(best=high, worst=low) if metric.sign > 0 else UnitScale(best=low, worst=high)
@@ -202,4 +181,4 @@ def scale_of(metric: Metric) -> Scale:
         return LogScale(best=low, sign=-1)
     if metric.sign > 0 and np.isfinite(high):
         return LogScale(best=high, sign=1)
-    return LineScale(metric.sign)
+    return None

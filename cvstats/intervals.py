@@ -14,7 +14,7 @@ import numpy as np
 from ._calibration import allow_unseen, bbc_x, constants, standing_out
 from ._check import InputError, check_count, check_option, nearest
 from ._evidence import Evidence, Method
-from ._scales import LineScale, Scale, UnitScale, scale_of
+from ._scales import Scale, UnitScale, scale_of
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class calibrated:  # noqa: N801
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
-        if isinstance(scale_of(evidence.metric), LineScale):
+        if scale_of(evidence.metric) is None:
             return (
                 f"the range of {evidence.metric.name} has no end to build a scale on; give as_metric(range=...) "
                 "or use interval='double_bootstrap'"
@@ -136,6 +136,7 @@ class calibrated:  # noqa: N801
         from scipy.special import stdtrit
 
         scale = scale_of(evidence.metric)
+        assert scale is not None  # or it was refused
         tuned = constants(evidence, isinstance(scale, UnitScale))
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi

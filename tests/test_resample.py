@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
+from cvstats.resample import Bootstrap
 
 
 def cube(n=30, **arguments):
@@ -31,6 +32,16 @@ class TestBootstrap:
     @pytest.mark.parametrize("times", [1, 31, 32, 33, 64])
     def test_first_draws_do_not_depend_on_the_number(self, times):
         np.testing.assert_array_equal(cs.bootstrap(cube(), times, rng=1), cs.bootstrap(cube(), 100, rng=1)[:times])
+
+    @pytest.mark.parametrize("words", [10, 10_000])
+    @pytest.mark.parametrize("n", [6, 7])
+    def test_blocks_may_begin_and_end_anywhere(self, monkeypatch, n, words):
+        """With an odd number of samples a draw may begin in the middle of a 64-bit word."""
+        monkeypatch.setattr("cvstats.resample.WORDS", words)
+        draws = Bootstrap(n, 100, 5)
+        whole = draws.block(0, 100)[0]
+        for start, stop in ((1, 100), (3, 32), (5, 6), (31, 71), (33, 34), (64, 97)):
+            np.testing.assert_array_equal(draws.block(start, stop)[0], whole[start:stop])
 
     def test_generator(self):
         one, other = (cs.bootstrap(cube(), 5, rng=np.random.default_rng(3)) for _ in range(2))
