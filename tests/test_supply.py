@@ -80,7 +80,7 @@ def trees(tmp_path_factory):
     """Copy the source tree twice, to other places, times and permissions, one of them with junk inside."""
     pytest.importorskip("hatchling", reason="hatchling builds the package")
     ignored = shutil.ignore_patterns(
-        ".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "_build", "build", "dist"
+        ".git", ".venv*", ".coverage*", "__pycache__", ".*_cache", ".hypothesis", "_build", "build", "dist"
     )
     made = []
     for name in ("one", "another, with junk"):

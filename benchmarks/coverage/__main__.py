@@ -6,6 +6,8 @@ python -m benchmarks.coverage summarise                           the tidy files
 python -m benchmarks.coverage draw                                figures and tables of docs/coverage.md
 python -m benchmarks.coverage check                               the study's kernel against the package
 python -m benchmarks.coverage cost                                time of the calibrated against the percentile interval
+python -m benchmarks.coverage guard [--full] [--table]            has a method drifted from its recorded values?
+python -m benchmarks.coverage guard --plant all                   would the guard notice? (--record: new values)
 
 The full run takes hours on two cores, the reduced one minutes. Records go to benchmarks/results/raw, one file per
 design and chunk of repetitions; a run that was stopped goes on where it was. Set OPENBLAS_NUM_THREADS=1.
@@ -14,6 +16,7 @@ design and chunk of repetitions; a run that was stopped goes on where it was. Se
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -52,9 +55,14 @@ def run(reduced: bool, only: str) -> None:
 def main() -> None:
     """Read the command line and run one step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("run", "package", "summarise", "draw", "check", "cost"))
+    parser.add_argument("step", choices=("run", "package", "summarise", "draw", "check", "cost", "guard"))
     parser.add_argument("--reduced", action="store_true", help="minutes instead of hours")
     parser.add_argument("--only", default="", help="designs whose name contains this")
+    parser.add_argument("--full", action="store_true", help="guard: the full grid, some minutes")
+    parser.add_argument("--table", action="store_true", help="guard: write docs/guard_table.inc")
+    parser.add_argument("--record", action="store_true", help="guard: measure the values to compare with")
+    parser.add_argument("--plant", help="guard: name of a planted fault, or all")
+    parser.add_argument("--jobs", type=int, default=1, help="guard: number of processes")
     given = parser.parse_args()
     if given.step == "run":
         run(given.reduced, given.only)
@@ -76,10 +84,17 @@ def main() -> None:
         from . import checks
 
         checks.check()
-    else:
+    elif given.step == "cost":
         from . import checks
 
         checks.cost()
+    else:
+        from . import guard
+
+        form = "record" if given.record else "full" if given.full else "short"
+        sys.exit(
+            guard.main(form, given.jobs, given.plant, given.only, DOCS / "guard_table.inc" if given.table else None)
+        )
 
 
 if __name__ == "__main__":
