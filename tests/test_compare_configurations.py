@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+import cvstats as cs
 from cvstats import CvstatsWarning, InputError
 from cvstats._scoring import fold_scores
 from cvstats.compare import best_set, contrast, corrected_t_test, delong_test, mcnemar_test, t_test
@@ -779,3 +780,17 @@ def test_bad_input_of_special_cubes():
     cube[10:, 1] = np.nan
     with pytest.raises(InputError, match="`a` and `b` have no sample in common that both predicted"):
         contrast(cube, "accuracy", a=0, b=1)
+
+
+def test_best_set_names_what_did_not_predict_everything():
+    g = np.random.default_rng(0)
+    values = g.random((12, 3))
+    values[2, 1] = np.nan
+    cube = cs.as_cube(values, np.arange(12) % 2, kind="probability")
+    with pytest.warns(
+        CvstatsWarning, match="best_set: 1 configurations did not predict every sample and are not in the set: NaN"
+    ) as record:
+        out = cs.best_set(cube, "accuracy", times=100, rng=1)
+    assert len(record) == 1
+    assert not out.in_set.values[1]
+    assert np.isnan(out.p_value.values).tolist() == [False, True, False]

@@ -481,3 +481,22 @@ def test_r_data_files_are_named(tmp_path):
         "this is an R data file; save the predictions with write.csv",
         name="p.rds",
     )
+
+
+def test_a_first_row_longer_than_the_header(tmp_path):
+    lines = LONG.splitlines()
+    long = "\n".join([lines[0], lines[1] + ",8,9", *lines[2:]]) + "\n"
+    bad(tmp_path, long, "line 2 has 8 cells but the header has 6")
+    bad(tmp_path, long.replace("s1", '"s1"'), "line 2 has 8 cells but the header has 6")
+
+
+def test_infinite_ids_stay_text(tmp_path):
+    cube = read_predictions(save(tmp_path, "sample,configuration,prediction,label\ninf,a,0.5,1\n2,a,0.25,0\n"))
+    assert cube["sample"].values.tolist() == ["inf", "2"]
+
+
+def test_messages_stay_short(tmp_path):
+    header = ",".join(f"{'x' * 500}{i}" for i in range(20))
+    with pytest.raises(InputError, match=r"layout is not recognised") as found:
+        read_predictions(save(tmp_path, f"{header}\n{','.join('1' * 20)}\n"))
+    assert len(str(found.value)) < 2000

@@ -350,3 +350,10 @@ def test_example_predicts_other_patients_about_as_well():
     y = (cube["label"] == "malignant").values
     auc = [roc_auc_score(y, column) for column in cube.values.T]
     assert np.corrcoef(auc, cube["test_auc"])[0, 1] > 0.85
+
+
+def test_appending_needs_labels(tmp_path):
+    cube = cube_of(LABELS["int"]).expand_dims(trial=2)
+    write_cube(cube, tmp_path / "x.zarr")
+    with pytest.raises(InputError, match=r"every dimension needs labels; 'trial' has none"):
+        write_cube(cube, tmp_path / "x.zarr", append=True)

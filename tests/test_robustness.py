@@ -103,3 +103,77 @@ def test_one_diverged_configuration_does_not_blunt_the_others() -> None:
     alone = cs.bbc(cs.as_cube(p[:, :2], label, kind="value"), "mse", times=200, rng=1)
     beside = cs.bbc(cs.as_cube(p, label, kind="value"), "mse", times=200, rng=1)
     assert alone.estimate.item() == beside.estimate.item()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e9])
+def test_bbc_far_from_zero(offset: float) -> None:
+    """Means and variances over given draws, in rational arithmetic."""
+    label, value = offset + g.integers(0, 99, 12) / 8, offset + g.integers(0, 99, (12, 3)) / 8
+    cube = cs.as_cube(value, label, kind="value")
+    draws = cs.bootstrap(cube, 30, rng=3)
+    loss = [[Fraction(float(p)) - Fraction(float(y)) for p in row] for row, y in zip(value, label, strict=True)]
+    found = []
+    for w in draws.values.astype(int):
+        inside = [sum(int(w[i]) * loss[i][j] ** 2 for i in range(12)) / int(w.sum()) for j in range(3)]
+        best, out = inside.index(min(inside)), np.flatnonzero(w == 0)
+        found.append(sum(loss[i][best] ** 2 for i in out) / len(out))
+    mean = sum(found) / 30
+    spread = float(sum((v - mean) ** 2 for v in found) / 29) ** 0.5
+    out = cs.bbc(cube, "mse", draws=draws)
+    assert out.estimate.item() == pytest.approx(float(mean), rel=1e-12)
+    assert out.std_error.item() == pytest.approx(spread, rel=1e-11)
+
+
+@pytest.mark.parametrize("weights", [np.ones(40), g.integers(1, 1_000_001, 40), g.uniform(1e-3, 1e6, 40)])
+def test_class_metrics_with_large_weights(weights: np.ndarray) -> None:
+    label, guess = g.integers(0, 2, 40), g.integers(0, 2, 40)
+    cube = cs.as_cube(guess[:, None].astype(float), label, kind="label", weights=weights)
+    w = [Fraction(float(v)) for v in weights]
+    cell = {(a, b): sum(w[i] for i in range(40) if label[i] == a and guess[i] == b) for a in (0, 1) for b in (0, 1)}
+    total = sum(w)
+    assert cs.accuracy(cube).item() == pytest.approx(float((cell[0, 0] + cell[1, 1]) / total), rel=1e-14)
+    f1 = 2 * cell[1, 1] / (2 * cell[1, 1] + cell[0, 1] + cell[1, 0])
+    assert cs.f1(cube).item() == pytest.approx(float(f1), rel=1e-14)
+    top = cell[1, 1] * cell[0, 0] - cell[0, 1] * cell[1, 0]
+    rows = [cell[a, 0] + cell[a, 1] for a in (0, 1)] + [cell[0, b] + cell[1, b] for b in (0, 1)]
+    assert cs.mcc(cube).item() == pytest.approx(
+        float(top) / float(rows[0] * rows[1] * rows[2] * rows[3]) ** 0.5, abs=1e-13
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.float16])
+def test_narrow_numbers_do_not_overflow(dtype: type) -> None:
+    """Differences and squares of small integers leave their own type."""
+    value, label = np.array([100, 120, 3, 7], dtype), np.array([1, 2, 110, 90], dtype)
+    cube = cs.as_cube(value[:, None], label, kind="value")
+    exact = sum((int(a) - int(b)) ** 2 for a, b in zip(value, label, strict=True))
+    assert cs.mse(cube).item() == exact / 4
+    assert cs.mae(cube).item() == sum(abs(int(a) - int(b)) for a, b in zip(value, label, strict=True)) / 4
+
+
+def test_log_loss_of_denormal_probabilities() -> None:
+    p = np.array([5e-324, 1e-310, 1 - 2**-53, 0.25])
+    label = np.array([1, 1, 0, 0])
+    # by hand: ln 2^-1074, ln 1e-310, ln 2^-53, ln 3/4
+    exact = (1074 * np.log(2) + 310 * np.log(10) + 53 * np.log(2) - np.log(0.75)) / 4
+    assert cs.log_loss(cs.as_cube(p[:, None], label, kind="probability")).item() == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_delong_far_from_zero(offset: float) -> None:
+    label = np.arange(30) % 2
+    score = g.integers(0, 16, (30, 2)) / 16 + label[:, None] / 4
+    near = cs.delong_test(cs.as_cube(score, label, kind="score"), a=0, b=1)
+    far = cs.delong_test(cs.as_cube(score + offset, label, kind="score"), a=0, b=1)
+    for name in ("estimate", "std_error", "p_value"):
+        assert far[name].item() == near[name].item()
+
+
+def test_a_million_numbers() -> None:
+    n = 1_000_000
+    i = np.arange(n)
+    label, value = (1e9 + (i % 1000) / 8), (1e9 + ((i * 7919) % 1009) / 8)
+    cube = cs.as_cube(value[:, None], label, kind="value")
+    eighths = ((i * 7919) % 1009) - (i % 1000)  # whole numbers
+    assert cs.mse(cube).item() == pytest.approx(float(Fraction(int((eighths**2).sum()), 64 * n)), rel=1e-14)
+    assert cs.mae(cube).item() == pytest.approx(float(Fraction(int(np.abs(eighths).sum()), 8 * n)), rel=1e-14)

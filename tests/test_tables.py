@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import cvstats as cs
 from cvstats import InputError
 from cvstats.compare import bias_table, corrected_t_test, critical_difference, nemenyi_test, t_test, wilcoxon_test
 from cvstats.cube import as_cube
@@ -362,3 +363,18 @@ def test_format_table_bad_kinds():
         tidy([1])
     with pytest.raises(InputError, match="`x` has no variables"):
         tidy(xr.Dataset())
+
+
+def test_limits_without_a_usable_draw_are_told():
+    cube = cs.as_cube(np.array([[0.2, 0.4], [0.8, 0.3], [0.1, 0.9]]), [0, 0, 0], kind="score", positive=1)
+    with pytest.warns(cs.CvstatsWarning):
+        out = cs.bbc(cube, "auc", times=40, rng=1, keep_draws=True)
+    with pytest.warns(cs.CvstatsWarning, match="confint: no draw could be used, so limits are NaN") as record:
+        limits = cs.confint(out, level=0.9)
+    assert len(record) == 1
+    assert bool(np.isnan(limits.conf_low))
+    with pytest.warns(
+        cs.CvstatsWarning, match="optimism_curve: too few samples for auc on all data or out of the draws: NaN"
+    ):
+        curve = cs.optimism_curve(cube, "auc", times=40, rng=1)
+    assert bool(curve.estimate.isnull().all())

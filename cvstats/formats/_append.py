@@ -83,6 +83,9 @@ def _union(stored: xr.DataArray, cube: xr.DataArray) -> dict[str, pd.Index]:
             f"the store has dims {show(stored.dims)} but `cube` has {show(cube.dims)}; give the cube the same dims "
             "(for instance cube.expand_dims(repeat=[0]))."
         )
+    bare = [dim for dim in stored.dims if dim not in stored.indexes or dim not in cube.indexes]
+    if bare:
+        raise InputError(f"to append, every dimension needs labels; {show(bare)} has none: use cube.assign_coords().")
     out = {}
     for dim in stored.dims:
         old, new = stored.indexes[dim], cube.indexes[dim]
