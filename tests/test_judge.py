@@ -405,6 +405,22 @@ class TestUsable:
         usable = check.pair(counts[:, group]).any()
         assert check.possible(None, group) or not usable  # never calls a possible draw futile
 
+    @pytest.mark.parametrize(
+        ("y", "possible"),
+        [
+            ([0, 1, 2], False),
+            ([0, 1, 2, 3], True),
+            ([0, 0, 1, 1], True),
+            ([0, 0, 0, 1], False),
+            ([0, 0, 0, 1, 2], True),
+        ],
+    )
+    def test_spread_needs_two_values_twice(self, y, possible):
+        check = LabelCheck("spread", np.array(y, float), None, None, 2)
+        n = len(y)
+        counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
+        assert check.possible(None) == possible == bool(check.pair(counts).any())
+
     def test_rows_and_likeness(self):
         y, event, weight = np.arange(4.0), np.array([1, 0, 1, 1]), np.array([1.0, 2, 0, 1])
         check = LabelCheck("pairs", y, event, weight, 2)
