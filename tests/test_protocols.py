@@ -79,6 +79,13 @@ class TestTuned:
         cube = labels_cube([[1, 0], [0, 1], [1, 1], [np.nan, np.nan]], folds=[0, 0, 1, -1])
         assert cs.cvt(cube, "accuracy", average="fold").estimate == 0.75
 
+    @pytest.mark.parametrize("folds", [[-1, 0, 0, 1, 1, 1], ["", "a", "a", "b", "b", "b"]])
+    def test_a_predicted_sample_in_no_fold_does_not_make_a_fold(self, folds):
+        p = [[0.9], [0.8], [0.2], [0.7], [0.1], [0.4]]
+        cube = cs.as_cube(p, [0, 1, 0, 1, 1, 0], folds=folds)
+        found = cs.score(cube, "accuracy", average="fold")
+        assert float(found[0]) == pytest.approx((1 + 2 / 3) / 2)  # the first sample, a wrong one, is left out
+
     def test_repeats_with_other_numbers_of_folds_are_an_error(self):
         cube = cs.simulate_cube(40, 5, repeats=2, folds=4, rng=1)
         uneven = cube.assign_coords(
@@ -106,6 +113,11 @@ class TestTuned:
             cs.cv(cs.as_cube(gap.T, y, folds=[0, 0, 1, 1], kind="label"), "accuracy").std_error[1:], one.std_error[1:]
         )
         assert np.isnan(float(cs.cv(cs.as_cube(gap.T, y, folds=[0, 0, 1, 1], kind="label"), "accuracy").std_error[0]))
+        three = cs.as_cube(
+            np.where(np.arange(4)[:, None] == [2, 9, 9, 9], np.nan, p.T), y, folds=[0, 0, 1, 2], kind="label"
+        )
+        spread = cs.cv(three, "accuracy").std_error.values  # two of three folds are not enough
+        assert np.isnan(spread).tolist() == [True, False, False, False]
         twice = np.stack([p.T, p[:, ::-1].T], axis=-1)
         folds = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
         both = cs.cv(cs.as_cube(twice, y, folds=folds, kind="label"), "accuracy")
