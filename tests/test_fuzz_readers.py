@@ -278,7 +278,8 @@ def test_zarr(originals: dict[str, Path], damage: str, tmp_path: Path) -> None:
                 if g.random() < 0.3:
                     file.mkdir()
                 elif g.random() < 0.5:
-                    file.write_bytes(files[int(g.integers(len(files)))].read_bytes() if files[0].is_file() else b"")
+                    other = files[int(g.integers(len(files)))]
+                    file.write_bytes(other.read_bytes() if other.is_file() else b"")
         read(path)
         shutil.rmtree(path)
 
