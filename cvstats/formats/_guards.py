@@ -57,7 +57,7 @@ def _endless(raw: Any) -> bool:
     start = raw.find(b"GCOL")
     while start >= 0:
         size = int.from_bytes(raw[start + 8 : start + 16], "little")
-        if start % 8 == 0 and raw[start + 4 : start + 8] == b"\x01\x00\x00\x00" and start + size <= len(raw):
+        if raw[start + 4 : start + 8] == b"\x01\x00\x00\x00" and start + size <= len(raw):
             place, end = start + 16, start + size
             while place + 16 <= end:
                 number = int.from_bytes(raw[place : place + 2], "little")
