@@ -1,7 +1,6 @@
 """Levene, O'Brien and Pitman-Morgan: against R and scipy, with offsets, ties and degenerate groups."""
 
 import json
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -69,18 +68,12 @@ def test_variances_and_effect_size():
     assert float(found.effect_size.sel({"method": "b"})) == pytest.approx(f * df / (f * df + rest))
 
 
-def test_many_cells_equal_scipy_and_are_far_faster():
+def test_many_cells_equal_scipy():
     x = xr.DataArray(np.random.default_rng(0).normal(size=(2000, 8, 30)), dims=("cell", "method", "trial"))
-    obrien_test(x, "trial", by="method")
-    start = time.process_time()
     found = obrien_test(x, "trial", by="method")
-    ours = time.process_time() - start
-    start = time.process_time()
     loop = [stats.f_oneway(*stats.obrientransform(*cell)) for cell in x.values[:100]]
-    theirs = (time.process_time() - start) * 20
     np.testing.assert_allclose(found.statistic[:100], [one.statistic for one in loop], rtol=1e-9)
     np.testing.assert_allclose(found.p_value[:100], [one.pvalue for one in loop], rtol=1e-9)
-    assert theirs / ours > 20
     # by its definition, because releases of scipy differ on it
     centers = stats.trim_mean(x.values[:20], 0.05, axis=-1)[..., None]
     expected = [stats.f_oneway(*deviations).pvalue for deviations in np.abs(x.values[:20] - centers)]
