@@ -1,7 +1,7 @@
 """Measure the speed of cvstats against named contenders and write the table that the documentation shows.
 
     python benchmarks/speed.py            everything but the cube on disk; some minutes
-    python benchmarks/speed.py --huge     also the 20000 x 20000 cube on disk (1.6 GB, see speed_huge.py)
+    python benchmarks/speed.py --huge     only the 20000 x 20000 cube on disk (1.6 GB, see speed_huge.py)
     python benchmarks/speed.py --short    small sizes; exit code 1 when a bar is missed by an order of magnitude
 
 All contenders run in one process, in turns, on one thread; times are CPU seconds, medians over turns. Compare the
@@ -31,15 +31,16 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="small sizes, for continuous integration")
-    parser.add_argument("--huge", action="store_true", help="also the 20000 x 20000 cube on disk")
+    parser.add_argument("--huge", action="store_true", help="only the 20000 x 20000 cube on disk")
     parser.add_argument("--rounds", type=int, default=5, help="turns of every contender")
     parser.add_argument("--out", type=Path, default=DOCS, help="folder for the table and the numbers")
     options = parser.parse_args()
-    rows, growth = short() if options.short else full(options.rounds)
     if options.huge:
         import speed_huge
 
-        rows += speed_huge.rows()
+        rows, growth = speed_huge.rows(), {}
+    else:
+        rows, growth = short() if options.short else full(options.rounds)
     for row in rows:
         verdict = "ok" if row.met else "MISSED"
         print(f"{row.job:45s} {row.against:24s} {row.ratio:10.3g}  bar {row.bar:6g}  {verdict}  {row.note}")
@@ -88,15 +89,17 @@ def versions() -> dict[str, str]:
 
 
 def write(folder: Path, rows: list[speed_jobs.Row], growth: dict[str, object]) -> None:
-    """Write the numbers as JSON and the table as Markdown; rows measured earlier and not now are kept."""
+    """Write the numbers as JSON and the table as Markdown; the cube on disk and the rest are kept from earlier runs."""
     path = folder / "speed_results.json"
-    earlier = json.loads(path.read_text())["rows"] if path.exists() else []
+    earlier = json.loads(path.read_text()) if path.exists() else {"rows": [], "growth": {}}
+    huge = [row for row in earlier["rows"] if row["job"].startswith("20000")]
+    others = [row for row in earlier["rows"] if row not in huge]
     now = [row.record() for row in rows]
-    known = {(row["job"], row["against"]) for row in now}
-    kept = [row for row in earlier if (row["job"], row["against"]) not in known and row["job"].startswith("20000")]
+    everything = now + huge if growth else others + now
+    growth = growth or earlier["growth"]
     record = {"versions": versions(), "sizes": speed_jobs.SIZES, "draws": speed_jobs.TIMES, "growth": growth}
-    path.write_text(json.dumps(record | {"rows": now + kept}, indent=1, allow_nan=True) + "\n")
-    (folder / "speed_table.inc").write_text(table(now + kept, record))
+    path.write_text(json.dumps(record | {"rows": everything}, indent=1, allow_nan=True) + "\n")
+    (folder / "speed_table.inc").write_text(table(everything, record))
     print(f"written: {path} and {folder / 'speed_table.inc'}")
 
 

@@ -18,7 +18,7 @@ from ._check import InputError, show
 from ._engines import Engine, engine
 from ._lazy import Coverage, Report, report_on
 from ._ranks import RankEngine
-from ._scan import scan
+from ._scan import Scan, scan
 from ._ties import break_ties, tie_keys
 from ._usable import LabelCheck
 from .cube import check_values, is_lazy
@@ -78,13 +78,13 @@ class Frame:
             return np.asarray(np.argmax(block, axis=0), np.uint8)
         return np.asarray(metric_values(block, self.metric, self.kind, self.threshold, self.n_classes))
 
-    def engine(self, block: np.ndarray, total: float) -> Engine:
-        """Return the kernel for a block (k?, n, m, r) of the cube's predictions."""
+    def engine(self, block: np.ndarray, total: float, seen: Scan | None = None) -> Engine:
+        """Return the kernel for a block (k?, n, m, r) of the cube's predictions, or for a part of what was `seen`."""
         block = block if self.rows is None else block[..., self.rows, :, :]
         if self.check:
-            check_values(block, self.kind, self.n_classes, "cube")
+            check_values(block, self.kind, self.n_classes, "cube", seen)
             if needs_finite(self.metric):
-                _check_finite(block, self.metric)
+                _check_finite(block, self.metric, seen or scan(block))
         data = Problem(self.y, block, self.weight, self.event, self.n_classes)
         return engine(self.metric, data, total, gaps=self.gaps, convert=self.convert)
 
@@ -94,9 +94,8 @@ def needs_finite(metric: Metric) -> bool:
     return metric.family != "rank" and metric.uses in ("value", "margin")
 
 
-def _check_finite(block: np.ndarray, metric: Metric) -> None:
-    found = scan(block)
-    if np.isfinite(found.low) and np.isfinite(found.high):
+def _check_finite(block: np.ndarray, metric: Metric, seen: Scan) -> None:
+    if np.isfinite(seen.low) and np.isfinite(seen.high):
         return
     bad = np.isinf(block)
     if bad.any():
@@ -168,11 +167,12 @@ class Choose:
         tick: Callable[..., Any] | None = None,
     ) -> Chosen:
         """Return the block's winner of every draw; `columns` are the places of eligible configurations in it."""
-        report = report_on(block) if self.tell else None
+        seen = scan(block) if self.tell else None
+        report = report_on(block, seen) if self.tell else None
         block = block if columns is None else block[..., columns, :]
         draws, judge = self.draws, self.judge
         total = max(draws.total, judge.total if judge is not None else 0.0)
-        machine, check = self.frame.engine(block, total), self.frame.labels
+        machine, check = self.frame.engine(block, total, seen), self.frame.labels
         times, m = draws.times, block.shape[-2]
         out = _blank(times, m, report, keep=self.keep)
         centre = np.zeros(m)

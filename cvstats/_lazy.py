@@ -13,7 +13,7 @@ import xarray as xr
 
 from ._arrays import batch_dims, raw_block
 from ._check import InputError, warn
-from ._scan import one_scan, scan
+from ._scan import Scan, scan
 from ._threads import one_blas_thread, ticker
 from .cube import is_lazy
 
@@ -42,10 +42,10 @@ class Coverage:
     gaps: bool  # some eligible configuration lacks a sample in some repeat
 
 
-def report_on(block: np.ndarray) -> Report:
-    """Return the report on a block (k?, n, m, r) as `raw_block` returns it."""
+def report_on(block: np.ndarray, seen: Scan | None = None) -> Report:
+    """Return the report on a block (k?, n, m, r) as `raw_block` returns it; a pass may have `seen` it already."""
     n, m = block.shape[-3:-1]
-    if not scan(block).gaps:
+    if not (seen or scan(block)).gaps:
         return Report(None, np.full(m, n), np.zeros(m, int))
     absent = np.isnan(block)
     absent = absent.any(axis=0) if absent.ndim == 4 else absent
@@ -86,10 +86,20 @@ def _key(cube: xr.DataArray) -> Hashable:
     return data.name, cube.dims
 
 
-def known_coverage(cube: xr.DataArray) -> Coverage | None:
-    """Return the coverage of a cube in memory, or of one on dask if a pass over its data has told it already."""
+def everything(cube: xr.DataArray) -> Coverage:
+    """Return the coverage of a cube without gaps."""
+    return Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
+
+
+def known_coverage(cube: xr.DataArray, seen: Scan | None = None) -> Coverage | None:
+    """Return the coverage of a cube in memory, or of one on dask if a pass over its data has told it already.
+
+    `seen` is what a pass over this cube, or over one that it is a part of, told.
+    """
     if is_lazy(cube):
         return _KNOWN.get(_key(cube))
+    if seen is not None and not seen.gaps:
+        return everything(cube)
     block = raw_block(cube)
     return covered([report_on(block)], block.shape[-3], block.shape[-1])
 
@@ -224,7 +234,6 @@ def map_blocks(
     return _computed(tasks, progress)
 
 
-@one_scan
 def _alone(function: Callable[..., T], axis: int, block: Any, *argument: Any) -> T:
     block = np.concatenate(block, axis=axis) if isinstance(block, list) else block
     with one_blas_thread():

@@ -17,8 +17,8 @@ from ._lazy import (
     Coverage,
     column_blocks,
     covered,
+    everything,
     judging_coverage,
-    known_coverage,
     map_blocks,
     remember_coverage,
     whole_columns,
@@ -65,6 +65,7 @@ def judged_outcome(
     cube: xr.DataArray,
     metric: Metric,
     choose: xr.DataArray | Draws,
+    found: Coverage | None,
     *,
     judge: xr.DataArray | Draws | None = None,
     judge_cube: xr.DataArray | None = None,
@@ -74,15 +75,14 @@ def judged_outcome(
     batch: int | None = None,
     progress: bool = False,
 ) -> Outcome:
-    """Choose and judge on a checked cube without batch dims; arguments are those of `select_and_judge`.
+    """Choose and judge on a checked cube without batch dims; other arguments are those of `select_and_judge`.
 
-    Whether predictions are missing is not known before the data of a dask-backed cube have been read. The first pass
-    assumes that none are and reports; if that was wrong, a second pass does it right.
+    Which predictions were `found` is not known (None) before the data of a dask-backed cube have been read. The first
+    pass assumes that none are missing and reports; if that was wrong, a second pass does it right.
     """
-    found = known_coverage(cube)
     optimistic = found is None
     if found is None:
-        found = Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
+        found = everything(cube)
     data = raw_block(whole_columns(cube) if is_lazy(cube) else cube)
     plain = select is select_best
     frame = Frame.of(cube, metric, found, check=is_lazy(cube))
@@ -99,6 +99,7 @@ def judged_outcome(
                 cube,
                 metric,
                 choose,
+                told,
                 judge=judge,
                 judge_cube=judge_cube,
                 select=select,

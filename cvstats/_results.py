@@ -28,15 +28,22 @@ def result(
     """
     import cvstats
 
-    qualifiers = {"method": method, "metric": metric, "conf_level": float(conf_level), "interval": interval}
-    if isinstance(variables, xr.Dataset):
-        dataset = variables.assign_coords(qualifiers)
-    else:
-        dataset = xr.Dataset(dict(variables)).assign_coords(qualifiers)
+    labels = qualifiers(method, metric, conf_level, interval)
+    dataset = variables if isinstance(variables, xr.Dataset) else xr.Dataset(dict(variables))
+    known = dataset.coords.variables
+    if not all(name in known and known[name].values[()] == value for name, value in labels.items()):
+        dataset = dataset.assign_coords(labels)
     dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}
     if cube is not None:
         dataset.attrs["cube_hash"] = cube_hash(cube)
     return dataset
+
+
+def qualifiers(
+    method: str, metric: str = "none", conf_level: float = np.nan, interval: str = NO_INTERVAL
+) -> dict[str, Any]:
+    """Return the scalar coordinates that every result carries; whoever makes a Dataset may put them on at once."""
+    return {"method": method, "metric": metric, "conf_level": float(conf_level), "interval": interval}
 
 
 def call_text(function: str, **arguments: object) -> str:
@@ -82,15 +89,13 @@ def cube_hash(cube: xr.DataArray) -> str:
 
 
 def _folded(values: np.ndarray, lanes: int = 8192) -> np.ndarray:
-    """Fold an array into `lanes` words at memory speed (Horner's rule lane by lane, modulo 2**64)."""
+    """Fold an array into `lanes` words at memory speed: a polynomial of its rows of words, modulo 2**64."""
     raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     lanes = min(lanes, max(64, raw.size // 256))  # small arrays: few words to digest
     width = 8 * lanes
     whole = raw.size // width
-    words = np.zeros(lanes, np.uint64)
-    for row in raw[: whole * width].reshape(whole, width):
-        words *= np.uint64(0x9E3779B97F4A7C15)
-        words += row.view(np.uint64)
+    rows = raw[: whole * width].view(np.uint64).reshape(whole, lanes)
+    powers = np.multiply.accumulate(np.full(whole, 0x9E3779B97F4A7C15, np.uint64))[::-1]
     rest = np.zeros(width, np.uint8)
     rest[: raw.size - whole * width] = raw[whole * width :]
-    return words * np.uint64(0x9E3779B97F4A7C15) + rest.view(np.uint64)
+    return np.asarray(np.einsum("i,ij->j", powers, rows) + rest.view(np.uint64))

@@ -183,7 +183,9 @@ class SumEngine:
 
     def values(self, sums: list[np.ndarray], labels: list[np.ndarray], begun: np.ndarray | None = None) -> np.ndarray:
         """Return scores (draw, m) from sums, averaged over the repeats in which a configuration predicted anything."""
-        scaled = [_double(value) if self.divisor == 1 else _double(value) / self.divisor for value in sums]
+        scaled = [
+            _double(value) if self.divisor == 1 else np.divide(value, self.divisor, dtype=float) for value in sums
+        ]
         with np.errstate(divide="ignore", invalid="ignore"):
             score = self.metric.formula(scaled, [_double(label) for label in labels])
         if self.pooled:
@@ -286,8 +288,8 @@ def _whole(part: np.ndarray, infinite: tuple[np.ndarray, np.ndarray]) -> np.ndar
 def add_repeats(part: np.ndarray) -> np.ndarray:
     """Return the sum over the last axis, added one by one: the same bits for every layout, and fast for few repeats."""
     r = part.shape[-1]
-    if part.dtype == bool:
-        part = part.view(np.uint8) if r < 256 else part.astype(np.int64)
+    if part.dtype == bool:  # whole numbers: any order will do
+        return np.asarray(np.einsum("...r->...", part.view(np.uint8) if r < 256 else part.astype(np.int64)))
     total = part[..., 0].copy()
     for repeat in range(1, r):
         total += part[..., repeat]

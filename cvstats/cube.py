@@ -14,7 +14,7 @@ from ._check import InputError, check_option, plain, show
 from ._coords import ARGUMENTS, Frame, check_sample_values, checked, sample_ids, sample_variable
 from ._kinds import KINDS, SETTLED, settle, unique
 from ._predictions import named_predictions, on_dask
-from ._scan import scan
+from ._scan import Scan, scan
 
 
 def as_cube(
@@ -137,6 +137,24 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
     >>> cs.check_cube(cube) is cube
     True
     """
+    kind = _check_form(cube)
+    if not is_lazy(cube) and kind in ("label", "probability"):
+        check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
+    return cube
+
+
+def scan_cube(cube: xr.DataArray) -> Scan | None:
+    """Check the cube and return what the pass over its values told, for whoever needs it; None for one on dask."""
+    kind = _check_form(cube)
+    if is_lazy(cube):
+        return None
+    seen = scan(cube.values)
+    check_values(cube.values, kind, len(class_names(cube) or ()), "cube", seen)
+    return seen
+
+
+def _check_form(cube: xr.DataArray) -> str:
+    """Check everything but the predictions themselves; return their kind."""
     if not isinstance(cube, xr.DataArray):
         raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")
     for dim in ("sample", "configuration"):
@@ -168,9 +186,7 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
         if name in coords:
             check_sample_values(name, coords[name])
     _check_labels(cube.variable, coords)
-    if not is_lazy(cube):
-        check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
-    return cube
+    return kind
 
 
 def is_lazy(cube: xr.DataArray) -> bool:
@@ -193,12 +209,15 @@ def class_names(cube: xr.DataArray) -> list[Any] | None:
     return [others[0] if others else None, positive]
 
 
-def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str) -> None:
-    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`."""
+def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str, seen: Scan | None = None) -> None:
+    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`.
+
+    What a pass over the values has `seen` already need not be looked for again.
+    """
     if kind in ("score", "value") or values.size == 0:
         return
-    found = scan(values)
-    low, high = found.low, found.high
+    seen = seen or scan(values)
+    low, high = seen.low, seen.high
     if kind == "probability" and (low < 0 or high > 1):
         raise InputError(
             f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "

@@ -18,19 +18,17 @@ from ._check import InputError, check_count, check_option, show
 from ._choose import CELLS as CELLS
 from ._choose import Draws as Draws
 from ._choose import Frame, draw_blocks
-from ._lazy import Coverage, known_coverage
+from ._lazy import Coverage, everything, known_coverage
 from ._outcome import Outcome, judged_outcome
 from ._outcome import check_weights as check_weights
 from ._outcome import source as source
-from ._scan import one_scan
 from ._usable import LabelCheck
-from .cube import check_cube
+from .cube import scan_cube
 from .metrics import Metric, bound_metric
 from .resample import QUANTUM, Bootstrap, Rng, entropy
 from .select import Select, select_best
 
 
-@one_scan
 def select_and_judge(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -104,7 +102,7 @@ def select_and_judge(
     >>> int(out.n_draws) + int((~out.usable).sum())
     100
     """
-    check_cube(cube)
+    seen = scan_cube(cube)
     check_option(ties, ("random", "first"), "ties")
     found = bound_metric(metric, cube)
     if judge_cube is not None:
@@ -117,6 +115,7 @@ def select_and_judge(
             part,
             found,
             choose,
+            known_coverage(part, seen),
             judge=judge,
             judge_cube=other,
             select=select,
@@ -205,16 +204,16 @@ def draw_source(
     *,
     group: np.ndarray | None = None,
     strata: np.ndarray | None = None,
+    found: Coverage | None = None,
 ) -> Bootstrap:
     """Return bootstrap draws over the predicted samples that are drawn again when `metric` could not use them.
 
     While nothing is known of the gaps of a dask-backed cube, draws are over all samples and can move to fewer.
     """
-    found = known_coverage(cube)
-    everything = Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
-    check = Frame.of(cube, metric, everything, check=False).labels
+    found = found or known_coverage(cube)
+    check = Frame.of(cube, metric, everything(cube), check=True).labels
     make = partial(_draws_on, check, times, seed, group, strata)
-    draws = make((found or everything).rows)
+    draws = make((found or everything(cube)).rows)
     if found is None:
         draws.on = make
     return draws

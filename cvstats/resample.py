@@ -18,7 +18,7 @@ from .cube import check_cube
 
 QUANTUM = 32
 ATTEMPTS = 1000
-WORDS = 16_384  # random words at a time
+WORDS = 32_768  # random words at a time
 KEPT = 32_000_000  # counts that are remembered for the next block of configurations
 Rng = int | np.random.Generator | None
 
@@ -73,9 +73,9 @@ class Bootstrap:
         self._units = units
         self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
         slot = np.sort(layer, kind="stable")
-        self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
+        self._layered = len(size) > 1  # one slot per unit: it draws from its stratum
+        self._size = size[slot].astype(np.uint64) if self._layered else np.uint64(units)
         self._start = start[slot].astype(np.int64)
-        self._layered = len(size) > 1
         self.total = float(units) if group is None else float(units * np.bincount(group).max())
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
@@ -110,11 +110,12 @@ class Bootstrap:
             stream.advance(skip * units // 2)
         odd = skip * units % 2  # the first row begins in the middle of a 64-bit word
         step = max(2, WORDS // units // 2 * 2)
+        room = np.empty((min(step, len(out)), units), np.uint64)
         for start in range(0, len(out), step):
             rows = out[start : start + step]
             size = len(rows) * units
             words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
-            index = np.multiply(words.reshape(len(rows), units), self._size, dtype=np.uint64)
+            index = np.multiply(words.reshape(len(rows), units), self._size, out=room[: len(rows)])
             index >>= np.uint64(32)
             self._count(index.view(np.int64), rows)
             if odd:

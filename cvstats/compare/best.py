@@ -98,7 +98,7 @@ def best_set(
         assert own is not None
         scores = own.values.astype(float)
         table, usable = _table(part, found, weights, rows, eligible)
-        units = design_sizes(part, found)[0]
+        units = design_sizes(part, found, rows)[0]
         sign = float(found.sign)
         gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
         full = np.full((4, len(scores)), np.nan)

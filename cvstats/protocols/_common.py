@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats._lazy import predicted
+from cvstats._lazy import Coverage, coverage
 from cvstats.judge import draw_source, select_and_judge
 from cvstats.metrics import Metric, score
 from cvstats.select import Select, needs_std_error, select_best
@@ -36,9 +36,10 @@ def final_choice(
     select: Select = select_best,
     scores: xr.DataArray | np.ndarray | None = None,
     std_error: np.ndarray | None = None,
+    found: Coverage | None = None,
 ) -> Choice:
     """Return the winner on all data of a cube without batch dims; ties go to the first configuration."""
-    _, eligible = predicted(cube)
+    eligible = (found or coverage(cube)).eligible
     values = np.asarray(score(cube, metric, average=average) if scores is None else scores, float)
     values = np.where(eligible, values, np.nan)
     if needs_std_error(select) and std_error is None:

@@ -11,11 +11,11 @@ import xarray as xr
 from cvstats._arrays import encode_labels, problem
 from cvstats._calibration import error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
-from cvstats._lazy import predicted
+from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
-from cvstats._results import call_text, result
-from cvstats._scan import one_scan
-from cvstats.cube import check_cube, is_lazy
+from cvstats._results import call_text, qualifiers, result
+from cvstats._scan import Scan
+from cvstats.cube import is_lazy, scan_cube
 from cvstats.intervals import Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
 from cvstats.metrics import Metric, bound_metric, get_metric
@@ -39,7 +39,6 @@ class Run:
     notes: tuple[str, ...]
 
 
-@one_scan
 def bbc(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -118,28 +117,26 @@ def bbc(
     >>> bool(out.estimate < out.naive)
     True
     """
-    check_cube(cube)
+    seen = scan_cube(cube)
     found = bound_metric(metric, cube)
     level = check_level(level)
     method = get_method(interval)
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
+    labels = qualifiers("bbc", found.name, level, method.name)
     notes: list[str] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress)
+        run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress, seen)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
-        return assemble(run, run.evidence.estimate, limits, keep_draws)
+        return assemble(run, run.evidence.estimate, limits, keep_draws, labels)
 
     out = map_batches(one, cube)
     warn_once("bbc", notes)
     return result(
         out,
-        method="bbc",
-        metric=found.name,
-        conf_level=level,
-        interval=method.name,
+        **labels,
         call=call_text(
             "bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata
         ),
@@ -176,19 +173,25 @@ def bootstrap_run(
     strata: Any,
     batch: int | None,
     progress: bool,
+    seen: Scan | None,
 ) -> Run:
     """Choose in the bag, judge out of it, and gather what intervals need; the cube has no batch dims."""
-    weights: xr.DataArray | Bootstrap = draws if draws is not None else make_draws(cube, metric, times, seed, strata)
+    found = known_coverage(cube, seen)
+    weights: xr.DataArray | Bootstrap
+    weights = draws if draws is not None else make_draws(cube, metric, times, seed, strata, found)
     check_option(ties, ("random", "first"), "ties")
     batch = whole_quanta(batch)
-    out = judged_outcome(cube, metric, weights, select=select, ties=ties, seed=seed, batch=batch, progress=progress)
+    out = judged_outcome(
+        cube, metric, weights, found, select=select, ties=ties, seed=seed, batch=batch, progress=progress
+    )
+    found = found or coverage(cube)
     error = np.sqrt(out.score_variance)
     known = out.score if scores is None else scores.values
-    choice = final_choice(cube, metric, select=select, scores=known, std_error=error)
+    choice = final_choice(cube, metric, select=select, scores=known, std_error=error, found=found)
     values = out.value[out.usable]
     alone = int(choice.eligible.sum()) == 1
     estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
-    n, smallest = design_sizes(cube, metric)
+    n, smallest = design_sizes(cube, metric, found.rows)
     evidence = Evidence(
         metric=metric,
         estimate=estimate,
@@ -221,7 +224,9 @@ def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
     return error_cost(metric.name, data.n_classes) if wrong < 0.5 else 0.0
 
 
-def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:
+def make_draws(
+    cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any, found: Coverage | None = None
+) -> Bootstrap:
     """Return the draws that groups and strata ask for."""
     group = group_codes(cube, None)
     automatic = isinstance(strata, str) and strata == "auto"
@@ -234,12 +239,11 @@ def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata
         except InputError:
             layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
     check_nested(group, layer)
-    return draw_source(cube, metric, times, seed, group=group, strata=layer)
+    return draw_source(cube, metric, times, seed, group=group, strata=layer, found=found)
 
 
-def design_sizes(cube: xr.DataArray, metric: Metric) -> tuple[int, int]:
-    """Return the number of independent units and of samples of the rarest class that the metric needs."""
-    rows, _ = predicted(cube)
+def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
+    """Return the number of independent units and of samples of the rarest class among the predicted samples `rows`."""
     group = group_codes(cube, None)
     n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
     if metric.requires not in CLASS_METRICS:
@@ -249,8 +253,10 @@ def design_sizes(cube: xr.DataArray, metric: Metric) -> tuple[int, int]:
     return n, min(int((codes[rows] == code).sum()) for code in wanted)
 
 
-def assemble(run: Run, estimate: float, limits: dict[str, float], keep_draws: bool) -> xr.Dataset:
-    """Return the variables that every bootstrap estimate reports."""
+def assemble(
+    run: Run, estimate: float, limits: dict[str, float], keep_draws: bool, labels: dict[str, Any]
+) -> xr.Dataset:
+    """Return the variables that every bootstrap estimate reports, with the qualifiers in `labels`."""
     metric = run.evidence.metric
     variables: dict[str, Any] = {
         "estimate": estimate,
@@ -266,7 +272,7 @@ def assemble(run: Run, estimate: float, limits: dict[str, float], keep_draws: bo
         "n_draws": run.out.n_draws,
         "n_redrawn": run.out.n_redrawn,
     }
-    coords: dict[str, Any] = {"configuration": run.names}
+    coords: dict[str, Any] = {"configuration": run.names} | labels
     if keep_draws:
         variables["draw_estimate"] = ("draw", run.out.value)
         variables["draw_selected"] = ("draw", run.names.values[run.out.place])

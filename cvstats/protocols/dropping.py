@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, show
-from cvstats._results import call_text, result
-from cvstats._scan import one_scan
-from cvstats.cube import check_cube
+from cvstats._lazy import known_coverage
+from cvstats._results import call_text, qualifiers, result
+from cvstats.cube import check_cube, scan_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import check_weights, map_batches
 from cvstats.metrics import Metric, bound_metric, score
@@ -22,7 +22,6 @@ from ._replay import Race, Ruling, timetable
 from .bootstrap_corrected import assemble, bootstrap_run, check_times, warn_once
 
 
-@one_scan
 def bbcd(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -91,7 +90,7 @@ def bbcd(
     >>> bool(out.speed_up > 2), bool(out.cost >= 0)
     (True, True)
     """
-    check_cube(cube)
+    seen = scan_cube(cube)
     folds_of(cube, "bbcd")
     found = bound_metric(metric, cube)
     level, threshold = check_level(level), _check_threshold(threshold)
@@ -99,18 +98,19 @@ def bbcd(
     method = get_method(interval)
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
+    labels = qualifiers("bbcd", found.name, level, method.name)
     notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         dropping = _replay(part, found, threshold, least, times, seed, select, strata)
         kept = part.isel(configuration=dropping["alive"])
         scores = None if own is None else own.isel(configuration=dropping["alive"])
-        run = bootstrap_run(kept, found, scores, draws, times, seed, ties, select, strata, batch, progress)
+        run = bootstrap_run(kept, found, scores, draws, times, seed, ties, select, strata, batch, progress, seen)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
-        out = assemble(run, run.evidence.estimate, limits, keep_draws)
+        out = assemble(run, run.evidence.estimate, limits, keep_draws, labels)
         out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
-        full = final_choice(part, found, select=select, scores=own)
+        full = final_choice(part, found, select=select, scores=own, found=known_coverage(part, seen))
         trained = dropping["trained"]
         variables = {
             "dropped_after": ("configuration", dropping["dropped_after"]),
@@ -137,18 +137,9 @@ def bbcd(
         ties=ties,
         strata=strata,
     )
-    return result(
-        out,
-        method="bbcd",
-        metric=found.name,
-        conf_level=level,
-        interval=method.name,
-        call=call,
-        cube=cube,
-    )
+    return result(out, **labels, call=call, cube=cube)
 
 
-@one_scan
 def drop_configurations(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -13,10 +13,9 @@ from cvstats._arrays import problem
 from cvstats._calibration import bbc_x
 from cvstats._check import InputError, check_level, check_option
 from cvstats._lazy import parts_of
-from cvstats._results import call_text, result
-from cvstats._scan import one_scan
+from cvstats._results import call_text, qualifiers, result
 from cvstats._sums import SumEngine
-from cvstats.cube import check_cube, is_lazy
+from cvstats.cube import is_lazy, scan_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import map_batches, select_and_judge
 from cvstats.metrics import Metric, bound_metric
@@ -27,7 +26,6 @@ from .bootstrap_corrected import Run, assemble, bootstrap_run, check_times, make
 from .nested import check_inner
 
 
-@one_scan
 def winner(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -100,7 +98,7 @@ def winner(
     >>> str(out.method.item()), bool(out.conf_low < out.estimate < out.conf_high)
     ('bbc_cross_repeat', True)
     """
-    check_cube(cube)
+    seen = scan_cube(cube)
     check_option(regime, ("cv", "holdout"), "regime")
     found = bound_metric(metric, cube)
     level = check_level(level)
@@ -113,23 +111,21 @@ def winner(
         inner = check_inner(_same_repeats(cube, inner), inner)
     seed = entropy(rng)
     nested = estimator == "bbc_ncv"
+    labels = qualifiers(estimator, found.name, level, method.name)
     notes: list[str] = []
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress)
+        run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress, seen)
         run = _estimate(run, part, estimator, inside, select, seed, batch)
         limits, note = interval_limits(method, run.evidence, level)
         notes.extend([*run.notes, *note])
-        return assemble(run, run.evidence.estimate, limits, keep_draws).assign(bbc_plain=run.evidence.bbc)
+        return assemble(run, run.evidence.estimate, limits, keep_draws, labels).assign(bbc_plain=run.evidence.bbc)
 
     out = map_batches(one, cube, inner if nested else None)
     warn_once("winner", notes)
     return result(
         out,
-        method=estimator,
-        metric=found.name,
-        conf_level=level,
-        interval=method.name,
+        **labels,
         call=call_text(
             "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=method.name
         ),

@@ -7,7 +7,6 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 from cvstats._results import call_text, result
-from cvstats._scan import one_scan
 from cvstats._scoring import fold_scores
 from cvstats.cube import check_cube
 from cvstats.judge import map_batches, select_and_judge
@@ -18,7 +17,6 @@ from cvstats.select import Select, select_best
 from ._common import final_choice, optimism
 
 
-@one_scan
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the cross-validated score of every configuration.
 
@@ -77,7 +75,6 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     )
 
 
-@one_scan
 def cvt(
     cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
 ) -> xr.Dataset:
@@ -141,7 +138,6 @@ def cvt(
     )
 
 
-@one_scan
 def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the score of the first repeat's winner on the other repeats.
 
