@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def full(rounds: int) -> tuple[list[speed_jobs.Row], dict[str, object]]:
-    rows = speed_jobs.means("paper", rounds) + speed_jobs.means("big", max(2, rounds // 2))
+    rows = speed_jobs.means("paper", 4 * rounds) + speed_jobs.means("big", max(2, rounds // 2))
     rows += speed_jobs.auc("paper", max(2, rounds // 2)) + speed_jobs.auc("big", 1)
     growth = {"accuracy": speed_growth.growth("accuracy", "numpy", rounds)}
     growth["auc"] = speed_growth.growth("auc", "numba" if speed_jobs._has("numba") else "numpy", 2)

@@ -60,15 +60,21 @@ def covered(reports: list[Report], n: int, repeats: int, *, need: bool = True) -
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
     total = int(rows.sum())
+    eligible = complete(count, total) if need or not total else np.ones(len(count), bool)
+    return Coverage(rows, eligible, bool((missing[eligible] > (n - total) * repeats).any()))
+
+
+def complete(count: np.ndarray, total: int) -> np.ndarray:
+    """Return which configurations predicted all samples (`count` each, `total` by any); raise when none did."""
     if not total:
         raise InputError("`cube` holds no predictions: every value is NaN.")
-    eligible = count == total if need else np.ones(len(count), bool)
+    eligible = np.asarray(count == total)
     if not eligible.any():
         raise InputError(
             "no configuration predicted every sample that any configuration predicted, so none may be selected; "
             f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
         )
-    return Coverage(rows, eligible, bool((missing[eligible] > (n - total) * repeats).any()))
+    return eligible
 
 
 _KNOWN: OrderedDict[Hashable, Coverage] = OrderedDict()  # by dask's name of the array, which stands for its content

@@ -174,7 +174,9 @@ def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
     if count < 2:
         return np.full(deviation.shape[1], np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
+        square = deviation[0] ** 2 / count
+        variance = np.maximum(deviation[1] - square, 0.0) / (count - 1)
+    return np.where(np.isfinite(square), variance, np.nan)  # too large for a variance
 
 
 def _judged_later(

@@ -60,16 +60,26 @@ def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
     is undefined makes it NaN, with one warning.
     """
+    average, predicted, undefined = _fold_means(cube, metric)
+    if "repeat" in average.dims:
+        average = _mean_where(average, predicted, "repeat")
+    if not undefined:
+        _warn_undefined(average, np.isnan(average.values), bound_metric(metric, cube))
+    return average.rename(get_name(metric))
+
+
+def repeat_averages(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+    """Return the mean over folds within each repeat, by the rules of `fold_average`."""
+    return _fold_means(cube, metric)[0]
+
+
+def _fold_means(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.DataArray, xr.DataArray, bool]:
+    """Return means over folds, where there was anything to score, and whether the metric was undefined somewhere."""
     table = _fold_table(cube, metric)
     score, predicted = table["score"], table["predicted"]
     undefined = np.isnan(score.values) & predicted.values
     _warn_undefined(score, undefined, bound_metric(metric, cube))
-    average = _mean_where(score, predicted, "fold")
-    if "repeat" in average.dims:
-        average = _mean_where(average, predicted.any("fold"), "repeat")
-    if not undefined.any():
-        _warn_undefined(average, np.isnan(average.values), bound_metric(metric, cube))
-    return average.rename(get_name(metric))
+    return _mean_where(score, predicted, "fold"), predicted.any("fold"), bool(undefined.any())
 
 
 def get_name(metric: str | Metric) -> str:

@@ -89,8 +89,9 @@ class SumEngine:
         present = None if present is None or present.all() else present
         weight = problem.weight
         self.parts, self.infinite = [], []
+        most = np.finfo(float).max / max(1.0, total * (1.0 if weight is None else float(weight.max(initial=0.0))))
         for part in flat:
-            part, infinite = _set_infinite_aside(part, weight)
+            part, infinite = _set_infinite_aside(part, weight, most)
             self.parts.append(on_grid(part if weight is None else part * weight, total))
             self.infinite.append(infinite)
         labels = [np.ones(problem.n), *metric.label_parts(problem.y, problem.n_classes)]
@@ -135,7 +136,8 @@ class SumEngine:
             elif self.pooled:
                 parts = [add_repeats(part) for part in parts]
                 if self.divisor != self.r:
-                    parts = [part * (self.divisor / self.r) for part in parts]
+                    with np.errstate(over="ignore"):
+                        parts = [part * (self.divisor / self.r) for part in parts]
             if not flat:
                 flat = [np.empty((width, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
             for whole, part in zip(flat, parts, strict=True):
@@ -149,7 +151,8 @@ class SumEngine:
             return [part * 1.0 for part in parts]
         count = rows.sum(axis=2)
         scale = np.where(count > 0, self.divisor / np.maximum(count, 1), 0.0)
-        return [add_repeats(part) * scale for part in parts]
+        with np.errstate(over="ignore"):
+            return [add_repeats(part) * scale for part in parts]
 
     def _label(
         self, part: np.ndarray, present: np.ndarray | None, weight: np.ndarray | None, total: float, width: int
@@ -291,8 +294,9 @@ def add_repeats(part: np.ndarray) -> np.ndarray:
     if part.dtype == bool:  # whole numbers: any order will do
         return np.asarray(np.einsum("...r->...", part.view(np.uint8) if r < 256 else part.astype(np.int64)))
     total = part[..., 0].copy()
-    for repeat in range(1, r):
-        total += part[..., repeat]
+    with np.errstate(over="ignore"):  # an infinite sum is set aside
+        for repeat in range(1, r):
+            total += part[..., repeat]
     return np.asarray(total)
 
 
@@ -329,12 +333,15 @@ def _missing(p: np.ndarray) -> np.ndarray | None:
 
 
 def _set_infinite_aside(
-    flat: np.ndarray, weight: np.ndarray | None
+    flat: np.ndarray, weight: np.ndarray | None, most: float
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """Return the values with infinities as zeros, and which columns and samples (of positive weight) had them."""
-    if flat.dtype.kind != "f" or np.isfinite(flat.max(initial=0.0)):
+    """Return the values with infinities as zeros, and which columns and samples (of positive weight) had them.
+
+    What exceeds `most` is infinite too: a sum over a draw could not be represented.
+    """
+    if flat.dtype.kind != "f" or flat.max(initial=0.0) <= most:
         return flat, None
-    hit = np.isinf(flat)
+    hit = flat > most
     finite = np.where(hit, 0.0, flat)
     hit = hit if weight is None else hit & (weight > 0)
     columns = np.flatnonzero(hit.any(axis=1))

@@ -51,7 +51,7 @@ class percentile:  # noqa: N801 - a configured method reads as a call
         values = evidence.values
         if not len(values):
             return np.nan, np.nan, np.nan
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
             error = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
         return float(low), float(high), error
@@ -404,6 +404,7 @@ def get_method(interval: object) -> Method:
 
 
 MINIMUM = 5  # units, and samples of each class, below which no interval is given
+LARGEST = 1e150  # scores beyond it cannot be squared
 
 
 def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, float], tuple[str, ...]]:
@@ -415,6 +416,9 @@ def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[d
     if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
         return dict.fromkeys(names, np.nan), (f"limits are NaN: {few} is fewer than {MINIMUM}",)
+    scores = np.append(evidence.chosen, evidence.estimate)
+    if isinstance(method, calibrated) and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
+        return dict.fromkeys(names, np.nan), (f"limits are NaN: scores beyond {LARGEST:g} have no variance",)
     low, high, error = method.limits(evidence, level)
     if level > 0.5:
         bound_low, bound_high, _ = method.limits(evidence, 2 * level - 1)

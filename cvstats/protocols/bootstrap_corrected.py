@@ -190,7 +190,8 @@ def bootstrap_run(
     choice = final_choice(cube, metric, select=select, scores=known, std_error=error, found=found)
     values = out.value[out.usable]
     alone = int(choice.eligible.sum()) == 1
-    estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
+    with np.errstate(over="ignore"):
+        estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
     n, smallest = design_sizes(cube, metric, found.rows)
     evidence = Evidence(
         metric=metric,

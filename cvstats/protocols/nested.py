@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, show
-from cvstats._lazy import predicted
+from cvstats._lazy import complete
 from cvstats._results import call_text, result
-from cvstats._scoring import fold_scores
-from cvstats.cube import check_cube
+from cvstats._scoring import fold_scores, repeat_averages
+from cvstats.cube import check_cube, is_lazy
 from cvstats.judge import aligned, map_batches
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.select import select_best
@@ -98,11 +98,10 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) 
     folds = inner["outer_fold"].values
     chosen = np.empty((len(folds), repeats), int)
     for repeat in range(repeats):
-        outer = cube.isel(repeat=repeat) if "repeat" in cube.dims else cube
-        inside = inner.isel(repeat=repeat) if "repeat" in inner.dims else inner
-        for number in range(len(folds)):
-            training = inside.isel(outer_fold=number, sample=outer["fold"].values != folds[number])
-            chosen[number, repeat] = choose_inner(training, metric)
+        inside = inner.isel(repeat=repeat, drop=True) if "repeat" in inner.dims else inner
+        fold = cube["fold"].isel(repeat=repeat) if "repeat" in cube["fold"].dims else cube["fold"]
+        scores = np.where(_eligible(inside), _inner_scores(inside, metric, fold.values[:, None] == folds), np.nan)
+        chosen[:, repeat] = select_best(scores, direction=metric.direction)
     by_fold = fold_scores(cube, metric).sel(fold=folds).transpose("configuration", "fold", ...)
     values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
     each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
@@ -128,14 +127,37 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) 
     )
 
 
-def choose_inner(training: xr.DataArray, metric: Metric) -> int:
-    """Return the configuration that a training set's inner predictions choose."""
-    if "inner_repeat" in training.dims:
-        training = training.drop_vars("repeat", errors="ignore").rename(inner_repeat="repeat")
-    _, eligible = predicted(training)
-    average = "fold" if "fold" in training.coords else "pooled"
-    scores = np.where(eligible, score(training, metric, average=average).values, np.nan)
-    return int(select_best(scores, direction=metric.direction))
+def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.ndarray:
+    """Return the scores (outer_fold, configuration) of inner predictions; `held` (sample, outer_fold) are left out."""
+    if "fold" not in inner.coords:
+        return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
+    fold = inner["fold"].transpose("sample", ...).values.reshape(len(held), -1)  # the same for all, or each its own
+    fold = np.where(held, "" if fold.dtype.kind in "UO" else -1, fold)  # in no inner fold
+    inner = inner.drop_vars("repeat", errors="ignore").assign_coords(fold=(("sample", "outer_fold"), fold))
+    counts = {len(np.unique(ids[~out])) for ids, out in zip(fold.T, held.T, strict=True)}
+    if len(counts) == 1 and "inner_repeat" not in inner.dims:  # all outer folds at once, as repeats of their own
+        at_once = inner.drop_vars("outer_fold").rename(outer_fold="repeat")
+        return np.asarray(repeat_averages(at_once, metric).transpose("repeat", "configuration").values)
+    names = {"inner_repeat": "repeat"} if "inner_repeat" in inner.dims else {}
+    parts = (inner.isel(outer_fold=number, drop=True).rename(names) for number in range(held.shape[1]))
+    return np.stack([score(part, metric, average="fold").values for part in parts])
+
+
+def _eligible(inner: xr.DataArray) -> np.ndarray:
+    """Return which configurations (outer_fold, configuration) predicted all that any predicted in a training set."""
+    axes = [dim for dim in ("label_class", "inner_repeat") if dim in inner.dims]
+    data = inner.variable.transpose(*axes, "sample", "configuration", "outer_fold").data
+    filled = ~np.isnan(data)
+    if "label_class" in axes:
+        filled = filled.all(axis=0)
+    if "inner_repeat" in axes:
+        filled = filled.any(axis=0)
+    count, most = filled.sum(axis=0), filled.any(axis=1).sum(axis=0)
+    if is_lazy(inner):
+        import dask
+
+        count, most = dask.compute(count, most)
+    return np.stack([complete(own, int(total)) for own, total in zip(count.T, most, strict=True)])
 
 
 def _pooled(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray) -> float:
