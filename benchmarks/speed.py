@@ -32,13 +32,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="small sizes, for continuous integration")
     parser.add_argument("--huge", action="store_true", help="only the 20000 x 20000 cube on disk")
+    parser.add_argument("--quick", action="store_true", help="only the two jobs that take milliseconds")
+    parser.add_argument("--metrics", default="accuracy,auc", help="metrics for the cube on disk")
+    parser.add_argument("--folder", type=Path, help="folder of the cubes on disk, to keep them")
     parser.add_argument("--rounds", type=int, default=5, help="turns of every contender")
     parser.add_argument("--out", type=Path, default=DOCS, help="folder for the table and the numbers")
     options = parser.parse_args()
     if options.huge:
         import speed_huge
 
-        rows, growth = speed_huge.rows(), {}
+        rows, growth = speed_huge.rows(options.folder, metrics=options.metrics.split(",")), {}
+    elif options.quick:
+        rows, growth = speed_jobs.means("paper", 4 * options.rounds) + speed_jobs.single(options.rounds), {}
     else:
         rows, growth = short() if options.short else full(options.rounds)
     for row in rows:
@@ -89,13 +94,13 @@ def versions() -> dict[str, str]:
 
 
 def write(folder: Path, rows: list[speed_jobs.Row], growth: dict[str, object]) -> None:
-    """Write the numbers as JSON and the table as Markdown; the cube on disk and the rest are kept from earlier runs."""
+    """Write the numbers as JSON and the table as Markdown; rows that were not measured now are kept."""
     path = folder / "speed_results.json"
     earlier = json.loads(path.read_text()) if path.exists() else {"rows": [], "growth": {}}
-    huge = [row for row in earlier["rows"] if row["job"].startswith("20000")]
-    others = [row for row in earlier["rows"] if row not in huge]
     now = [row.record() for row in rows]
-    everything = now + huge if growth else others + now
+    measured = {(row["job"], row["against"]) for row in now}
+    kept = [row for row in earlier["rows"] if (row["job"], row["against"]) not in measured]
+    everything = sorted(now + kept, key=lambda row: row["job"].startswith("20000"))
     growth = growth or earlier["growth"]
     record = {"versions": versions(), "sizes": speed_jobs.SIZES, "draws": speed_jobs.TIMES, "growth": growth}
     path.write_text(json.dumps(record | {"rows": everything}, indent=1, allow_nan=True) + "\n")

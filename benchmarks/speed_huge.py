@@ -21,6 +21,7 @@ import subprocess  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
 import time  # noqa: E402
+from collections.abc import Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -102,7 +103,12 @@ def child(path: Path, metric: str, how: str) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def rows(folder: Path | None = None, configurations: int = CONFIGURATIONS, keep: bool = False) -> list:
+def rows(
+    folder: Path | None = None,
+    configurations: int = CONFIGURATIONS,
+    keep: bool = False,
+    metrics: Sequence[str] = ("accuracy", "auc"),
+) -> list:
     """Return the rows of the table; makes the stores in a temporary folder unless they are there."""
     from speed_jobs import Row
 
@@ -113,7 +119,7 @@ def rows(folder: Path | None = None, configurations: int = CONFIGURATIONS, keep:
             if not (base / f"{size}.zarr").exists():
                 make_store(base / f"{size}.zarr", size)
         size = f"{SAMPLES} x {configurations} on disk"
-        for metric in ("accuracy", "auc"):
+        for metric in metrics:
             small = child(base / f"{configurations // 10}.zarr", metric, "cvstats")
             ours = child(base / f"{configurations}.zarr", metric, "cvstats")
             loop = child(base / f"{configurations}.zarr", metric, "loop")

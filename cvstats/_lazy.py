@@ -19,7 +19,7 @@ from .cube import is_lazy
 
 T = TypeVar("T")
 PART = 16_000_000  # predictions of a block in memory
-GROUP, SPREAD = 8_000_000, 16  # blocks on dask are worked on together up to GROUP predictions or 1 / SPREAD of all
+GROUP, SPREAD = 6_000_000, 16  # blocks on dask are worked on together up to GROUP predictions or 1 / SPREAD of all
 SMALL, MANY = 250_000, 64  # more blocks than MANY with fewer predictions than SMALL are worth a warning
 MEMORY = 64  # dask arrays whose gaps are remembered
 

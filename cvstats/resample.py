@@ -17,7 +17,7 @@ from ._check import InputError, check_count, nearest, show
 from .cube import check_cube
 
 QUANTUM = 32
-ATTEMPTS = 1000
+ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
 WORDS = 32_768  # random words at a time
 KEPT = 32_000_000  # counts that are remembered for the next block of configurations
 Rng = int | np.random.Generator | None
@@ -63,6 +63,7 @@ class Bootstrap:
     ) -> None:
         self.n, self.times, self.seed, self.group, self.usable = n, times, seed, group, usable
         self.on: Callable[[np.ndarray], Bootstrap] | None = None  # makes the draws over some of the samples only
+        self._hopeful: bool | None = None
         units = n if group is None else int(group.max()) + 1
         layer = np.zeros(units, int) if strata is None else strata
         if strata is not None and group is not None:
@@ -88,7 +89,8 @@ class Bootstrap:
         if self.usable is None:
             return counts, redrawn
         bad = np.flatnonzero(~self.usable(counts))
-        for attempt in range(1, ATTEMPTS + 1):
+        attempts = ATTEMPTS if bad.size and self._hope() else 0
+        for attempt in range(1, attempts + 1):
             if not bad.size:
                 break
             for row in bad.tolist():
@@ -98,6 +100,18 @@ class Bootstrap:
             bad = bad[~self.usable(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
+
+    def _hope(self) -> bool:
+        """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
+        if self._hopeful is None:
+            assert self.usable is not None
+            trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
+            for attempt in range(QUANTUM):
+                self._fill(trials, (0, QUANTUM, attempt), 0)
+                if self.usable(trials).any():
+                    self._hopeful = True
+                    break
+        return self._hopeful
 
     def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:
         """Fill rows with the counts of a stream's draws after the first `skip`, a few rows at a time.

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.resample import Bootstrap
+from cvstats.resample import ATTEMPTS, Bootstrap
 
 
 def cube(n=30, **arguments):
@@ -153,3 +153,28 @@ class TestJackknife:
         expected = values.std(ddof=1) / 5
         found = np.sqrt(24 / 25 * ((out["value"] - out["value"].mean()) ** 2).sum())
         np.testing.assert_allclose(found, expected)
+
+
+def test_designs_that_hardly_any_draw_fits_are_given_up_early():
+    calls = 0
+
+    def never(counts):
+        nonlocal calls
+        calls += 1
+        return np.zeros(len(counts), bool)
+
+    draws = Bootstrap(10, 200, 1, usable=never)
+    _, redrawn = draws.block(0, 200)
+    assert (redrawn > ATTEMPTS).all()
+    assert calls == 1 + 32
+
+
+def test_rare_draws_are_found_whatever_the_block():
+    def rare(counts):
+        return counts[:, 0] >= 4  # about one draw in fifty
+
+    whole, redrawn = Bootstrap(10, 70, 1, usable=rare).block(0, 70)
+    assert rare(whole).all()
+    assert redrawn.max() > 32
+    part, _ = Bootstrap(10, 33, 1, usable=rare).block(32, 33)
+    assert (part == whole[32:33]).all()

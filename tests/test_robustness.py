@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -177,3 +178,24 @@ def test_a_million_numbers() -> None:
     eighths = ((i * 7919) % 1009) - (i % 1000)  # whole numbers
     assert cs.mse(cube).item() == pytest.approx(float(Fraction(int((eighths**2).sum()), 64 * n)), rel=1e-14)
     assert cs.mae(cube).item() == pytest.approx(float(Fraction(int(np.abs(eighths).sum()), 8 * n)), rel=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300, float(np.finfo(float).max)])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_losses_too_large_to_add_up_warn_in_our_words_or_not_at_all(scale, repeats):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=24)
+    p = np.repeat((y[:, None] + rng.normal(size=(24, 4)))[:, :, None], repeats, axis=2)
+    sane = p.copy()
+    p[3, 1], p[5, 2] = scale, -scale
+    cubes = [cs.as_cube(values, y, kind="value", folds=np.arange(24) % 4) for values in (p, sane)]
+    for metric in ("mse", "mae", "rmse", "r2"):
+        diverged, plain = (cs.score(cube, metric) for cube in cubes)
+        assert (diverged[[0, 3]] == plain[[0, 3]]).all()  # neighbours do not notice
+        for function in (cs.bbc, cs.winner):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.simplefilter("ignore", cs.CvstatsWarning)
+                out = function(cubes[0], metric, times=100, rng=1)
+            assert int(out.n_draws) == 100
+            assert int(out.selected) in (0, 3)
