@@ -213,6 +213,7 @@ class Choose:
                         memo["judged"] = memo["usable"] if assured and judge is None else check.chosen(right)
                     with np.errstate(invalid="ignore", over="ignore"):
                         out.value[here] = np.where(memo["judged"], machine.judged(right, local), np.nan)
+            del criterion, score  # else they would stand beside the next block's
             if tick is not None:
                 tick(None, stop - start)
         return out

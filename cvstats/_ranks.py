@@ -168,7 +168,7 @@ class RankEngine:
         """Return (draw, r) values, a few draws at a time."""
         size = len(task.rows)
         out = np.empty((len(index), self.r))
-        step = max(1, TILE // max(1, self.r * size))
+        step = max(1, TILE // 8 // max(1, self.r * size))  # a dozen arrays of this size
         for start in range(0, len(index), step):
             some = index[start : start + step]
             order = task.order.reshape(self.m, self.r, size)[some].astype(np.intp)

@@ -189,7 +189,7 @@ class SumEngine:
         scaled = [
             _double(value) if self.divisor == 1 else np.divide(value, self.divisor, dtype=float) for value in sums
         ]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             score = self.metric.formula(scaled, [_double(label) for label in labels])
         if self.pooled:
             return np.asarray(score)
@@ -255,7 +255,7 @@ class SumEngine:
             if infinite is not None:
                 value[gather(_whole(part, infinite)) > 0] = np.inf
             sums.append(value / self.divisor)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             score = self.metric.formula(sums, [_double(gather(part)) for part in self.labels])
         score = np.broadcast_to(score, (len(index), repeats))
         if self.pooled:
@@ -320,7 +320,7 @@ def fold_values(metric: Metric, problem: Problem, member: np.ndarray, total: flo
         if infinite is not None:
             value[by_fold(_whole(part, infinite)) > 0] = np.inf
         sums.append(value)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(metric.formula(sums, [by_fold(part) for part in engine.labels]))
 
 

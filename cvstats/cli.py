@@ -195,14 +195,23 @@ def _run(options: argparse.Namespace) -> int:
     except Terminated:
         return _fail(options, "terminated; nothing was written", TERMINATED)
     except BrokenPipeError:  # the reader, such as `head`, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return OK
     except ImportError as error:
         return _fail(options, str(error), FAILED)
     except MemoryError:
         return _fail(options, "not enough memory for these predictions", FAILED)
     except Exception as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # the disk is full
+            _give_up_output()
         return _fail(options, *_words(error))
+
+
+def _give_up_output() -> None:
+    """Let the interpreter end without complaint though its output cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _words(error: Exception) -> tuple[str, int]:

@@ -127,7 +127,8 @@ def contrast(
             out["draw_estimate"] = ("draw", values["draws"])
         return xr.Dataset(out)
 
-    out = map_batches(one, cube)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite losses have no difference: NaN
+        out = map_batches(one, cube)
     if any(flat):
         cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
         warn(f"contrast: the difference does not vary over draws{cells}, so it cannot be tested: NaN.")
