@@ -167,6 +167,8 @@ class RankEngine:
     def _judged(self, task: Task, w: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return (draw, r) values, a few draws at a time."""
         size = len(task.rows)
+        if not size:  # no sample of these classes
+            return np.full((len(index), self.r), np.nan)
         out = np.empty((len(index), self.r))
         step = max(1, TILE // 8 // max(1, self.r * size))  # a dozen arrays of this size
         for start in range(0, len(index), step):

@@ -20,6 +20,14 @@ def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     return float(max(0.0, middle - half)), float(min(1.0, middle + half))
 
 
+def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Return quantiles (type 7); between two infinite values lies infinity, not NaN."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = np.quantile(values, shares)
+    low, high = (np.quantile(values, shares, method=end) for end in ("lower", "higher"))
+    return np.asarray(np.where(low == high, low, found))
+
+
 class Spread(Protocol):
     """How uncertain a value at some centre is."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from ._calibration import allow_unseen, bbc_x, constants, standing_out
 from ._check import InputError, check_count, check_option, nearest
 from ._evidence import Evidence, Method
-from ._scales import Scale, UnitScale, scale_of
+from ._scales import Scale, UnitScale, quantiles, scale_of
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class percentile:  # noqa: N801 - a configured method reads as a call
         values = evidence.values
         if not len(values):
             return np.nan, np.nan, np.nan
+        low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
         with np.errstate(invalid="ignore", over="ignore"):
-            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
             error = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
         return float(low), float(high), error
 
@@ -217,12 +217,10 @@ class double_bootstrap:  # noqa: N801
         values = values[~np.isnan(values)]
         if len(values) < 2:
             return np.nan, np.nan, np.nan
-        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-        return (
-            float(min(low, evidence.estimate)),
-            float(max(high, evidence.estimate)),
-            float(values.std(ddof=1)),
-        )
+        low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = float(values.std(ddof=1))
+        return float(min(low, evidence.estimate)), float(max(high, evidence.estimate)), error
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,11 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         if bool(kept.isnull().all("draw").any()):
             warn("confint: no draw could be used, so limits are NaN.")
             kept = kept.where(kept.notnull().any("draw"), 0.0)
-        quantiles = kept.quantile(ends, dim="draw", skipna=True).where(result["draw_estimate"].notnull().any("draw"))
+        with np.errstate(invalid="ignore", over="ignore"):
+            between = kept.quantile(ends, dim="draw", skipna=True)
+        low, high = (kept.quantile(ends, dim="draw", skipna=True, method=end) for end in ("lower", "higher"))
+        between = between.where(low != high, low)  # between two infinite values lies infinity
+        quantiles = between.where(result["draw_estimate"].notnull().any("draw"))
         limits = [quantiles.isel(quantile=at, drop=True) for at in range(4)]
         kind = "percentile"
     elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):

@@ -415,6 +415,20 @@ class TestEveryInterval:
         assert np.diff(both(aware))[0] > 1.5 * np.diff(both(plain))[0]
 
 
+def test_percentiles_of_infinite_losses_are_infinite_not_missing():
+    p = np.full((30, 2), 0.9)
+    p[0] = 0.0  # certain and wrong, like every label 1 here: infinite whenever judged
+    cube = cs.as_cube(p, np.r_[np.ones(29, int), 0], kind="probability")
+    with np.errstate(all="raise"):
+        out = cs.bbc(cube, "log_loss", rng=1, keep_draws=True)
+        again = cs.confint(out, level=0.9)
+    finite = np.isfinite(out["draw_estimate"].values)
+    assert 0.3 < finite.mean() < 0.8
+    assert np.isfinite(out["conf_low"].item())
+    assert out["conf_high"].item() == out["bound_high"].item() == again["conf_high"].item() == np.inf
+    assert again["conf_low"].item() == np.quantile(np.sort(out["draw_estimate"].values)[: finite.sum()], 0.0)
+
+
 class TestDoubleBootstrap:
     def test_same_seed_same_limits(self):
         cube = cs.simulate_cube(25, 5, rng=1)

@@ -327,6 +327,12 @@ class TestRefusals:
 
 
 class TestSingleClass:
+    def test_one_of_three_classes_leaves_no_pair_to_rank(self):
+        p = np.random.default_rng(0).dirichlet(np.ones(3), (6, 4))
+        cube = cs.as_cube(p, list("yyyyyy"), classes=list("xyz"))
+        with pytest.warns(cs.CvstatsWarning):
+            assert np.isnan(cs.bbc(cube, "auc", rng=1, times=50, level=0.5)["estimate"])
+
     @pytest.mark.parametrize("metric", ["auc", "balanced_accuracy"])
     def test_nan_and_one_warning(self, metric):
         cube = cs.as_cube([[0.1, 0.2], [0.3, 0.4]], [1, 1])

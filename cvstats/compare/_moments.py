@@ -30,7 +30,7 @@ def moments(values: Array) -> Moments:
     n = present.sum(-1)
     full = bool((n == values.shape[-1]).all())
     origin = values[..., :1] if full else np.take_along_axis(values, present.argmax(-1)[..., None], -1)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         deviation = values - origin
         if not full:
             deviation[~present] = 0.0
@@ -41,6 +41,7 @@ def moments(values: Array) -> Moments:
         rest = deviation.sum(-1)
         offset = offset + rest / n
         ss = np.maximum(np.einsum("...i,...i->...", deviation, deviation) - rest**2 / n, 0.0)
+        ss = np.where(np.isfinite(ss), ss, np.nan)  # too large for a sum of squares
     return Moments(n, origin[..., 0], offset, ss, deviation, present)
 
 
@@ -69,17 +70,17 @@ def anova(n: Array, mean: Array, ss: Array, noise: Array) -> Anova:
     mean = np.where(filled, mean, 0.0)
     within = np.where(filled, ss, 0.0).sum(-1)
     total = n.sum(-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         grand = (n * mean).sum(-1) / total
         between = (n * (mean - grand[..., None]) ** 2).sum(-1)
-    return _f_test(between, within, filled.sum(-1) - 1, total - filled.sum(-1), total * noise**2)
+        return _f_test(between, within, filled.sum(-1) - 1, total - filled.sum(-1), total * noise**2)
 
 
 def anova_against(n: Array, mean: Array, ss: Array, noise: Array, reference: int) -> Anova:
     """Return F of every group against one reference group; the reference itself gets NaN."""
     n_ref, mean_ref, ss_ref = (part[..., reference : reference + 1] for part in (n, mean, ss))
     total = n + n_ref
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         between = n * n_ref / total * (mean - mean_ref) ** 2
         found = _f_test(between, ss + ss_ref, np.where(n > 0, 1, 0), total - 2, total * noise[..., None] ** 2)
     own = np.arange(n.shape[-1]) == reference
@@ -88,7 +89,7 @@ def anova_against(n: Array, mean: Array, ss: Array, noise: Array, reference: int
 
 def _f_test(between: Array, within: Array, df: Array, df_residual: Array, noise: Array) -> Anova:
     usable = (df > 0) & (df_residual > 0) & (within > noise)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         f = (between / df) / (within / df_residual)
         effect = between / (between + within)
     return Anova(
