@@ -129,7 +129,8 @@ class Bootstrap:
             rows = out[start : start + step]
             size = len(rows) * units
             words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
-            index = np.multiply(words.reshape(len(rows), units), self._size, out=room[: len(rows)])
+            words = words.reshape(len(rows), units)
+            index = np.multiply(words, self._size, out=room[: len(rows)], dtype=np.uint64)  # numpy 1 would take 32 bits
             index >>= np.uint64(32)
             self._count(index.view(np.int64), rows)
             if odd:
