@@ -21,11 +21,11 @@ def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
-    """Return quantiles (type 7); between two infinite values lies infinity, not NaN."""
+    """Return quantiles (type 7) along the last axis, NaN left out; between two infinite values lies infinity."""
     with np.errstate(invalid="ignore", over="ignore"):
-        found = np.quantile(values, shares)
-    low, high = (np.quantile(values, shares, method=end) for end in ("lower", "higher"))
-    return np.asarray(np.where(low == high, low, found))
+        found = np.nanquantile(values, shares, axis=-1)
+    low, high = (np.nanquantile(values, shares, axis=-1, method=end) for end in ("lower", "higher"))
+    return np.moveaxis(np.where(low == high, low, found), 0, -1)
 
 
 class Spread(Protocol):

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ._check import InputError, check_level, plain, show, warn
 from ._format_table import format_table
+from ._scales import quantiles
 
 __all__ = ["augment", "bind", "confint", "format_table", "tidy"]
 
@@ -282,12 +283,10 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         if bool(kept.isnull().all("draw").any()):
             warn("confint: no draw could be used, so limits are NaN.")
             kept = kept.where(kept.notnull().any("draw"), 0.0)
-        with np.errstate(invalid="ignore", over="ignore"):
-            between = kept.quantile(ends, dim="draw", skipna=True)
-        low, high = (kept.quantile(ends, dim="draw", skipna=True, method=end) for end in ("lower", "higher"))
-        between = between.where(low != high, low)  # between two infinite values lies infinity
-        quantiles = between.where(result["draw_estimate"].notnull().any("draw"))
-        limits = [quantiles.isel(quantile=at, drop=True) for at in range(4)]
+        drawn = xr.apply_ufunc(
+            quantiles, kept, ends, input_core_dims=[["draw"], ["end"]], output_core_dims=[["end"]]
+        ).where(result["draw_estimate"].notnull().any("draw"))
+        limits = [drawn.isel(end=at) for at in range(4)]
         kind = "percentile"
     elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):
         from scipy.special import stdtrit

@@ -57,7 +57,7 @@ TESTS = (
     "defaults dropping evaluation folds intervals judge laws metrics metrics_design metrics_reference pitfalls "
     "protocols resample robustness select separate speed_identity"
 )
-UNTIMED = "not memory"  # a busy machine is no evidence
+STEADY = "not memory"  # a busy machine is no evidence
 REPLACED = {
     "ReplaceBinaryOperator": "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_FloorDiv Pow_Mul BitOr_BitAnd "
     "BitAnd_BitOr BitXor_BitOr",
@@ -400,7 +400,7 @@ def main():
         importlib.import_module(name)
     files = [f"tests/test_{name}.py" for name in options.tests]
     runner = Runner(options, lambda text: os.write(console, (text + "\n").encode()))
-    sys.exit(pytest.main([*QUIET, "-m", "not slow", "-k", UNTIMED, *files], plugins=[runner]))
+    sys.exit(pytest.main([*QUIET, "-m", "not slow", "-k", STEADY, *files], plugins=[runner]))
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def bootstrap_run(
 
 def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if metric.name not in ("log_loss", "brier"):
+    if not error_cost(metric.name, 2):
         return 0.0
     mine = cube.isel(configuration=[index]).compute()
     data = problem(mine, metric)
