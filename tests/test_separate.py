@@ -257,6 +257,17 @@ def test_classical_cv_is_read_off_when_folds_agree():
     assert a.method.item() == "classical_cv"
 
 
+@pytest.mark.parametrize("order", [[0, 2, 1, 3, 4], [3, 0, 4, 1, 2], [4, 3, 2, 1, 0]])
+def test_classical_cv_finds_partners_by_name_whatever_their_order(order):
+    separate, ordinary = separate_gaussian(60, ratio=0.6, shrinkage=(0.0, 0.5), repeats=2, rng=3)
+    names = np.array(list("caebd"))
+    shuffled = separate.isel(partner=order).assign_coords(partner=names[order])
+    shuffled = shuffled.assign_coords(fold=separate.fold.copy(data=names[separate.fold.values]))
+    expected = classical_cv(ordinary, times=100, rng=1).estimate
+    for cube in (separate, separate.isel(partner=order), shuffled, separate.drop_vars("partner")):
+        np.testing.assert_array_equal(classical_cv(cube, times=100, rng=1).estimate, expected)
+
+
 def test_classical_cv_asks_for_an_ordinary_cube_otherwise(by_hand):
     with pytest.raises(cs.InputError, match=r"classes have 3 and 2 folds.*Give an ordinary cube"):
         classical_cv(by_hand, rng=1)

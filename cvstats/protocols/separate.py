@@ -266,7 +266,8 @@ def own_partner(cube: xr.DataArray) -> xr.DataArray:
             "classes. Give an ordinary cube."
         )
     fold = cube["fold"].transpose("sample", ...)
-    place = xr.DataArray(np.searchsorted(partners, fold.values), dims=fold.dims)
+    order = np.argsort(partners, kind="stable")
+    place = xr.DataArray(order[np.searchsorted(partners, fold.values, sorter=order)], dims=fold.dims)
     places = {dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in fold.dims}
     return cube.isel({**places, "partner": place}).drop_vars("partner", errors="ignore")
 
