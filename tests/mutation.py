@@ -6,8 +6,8 @@
 The mutants are those of cosmic-ray (numbers by one more and one less, operators, comparisons, booleans, loops that
 never run) and opposites that matter in numerical code (`PAIRS`); texts, type hints and messages are left alone. Every
 mutant runs in a fork of one process that has imported everything and collected the tests. Only tests that reach the
-changed line run, those that caught something lately first, then the shortest, up to a number of seconds; the first
-failure ends it. Needs a system with fork.
+changed line run, those that caught something in the same function or lately first, then the shortest, up to a number
+of seconds; the first failure ends it. Needs a system with fork.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import ast
 import collections
 import contextlib
 import difflib
+import functools
 import gc
 import importlib
 import importlib.abc
@@ -48,6 +49,7 @@ QUIET = [
     "no:xdist",
     "-p",
     "no:cov",
+    "--tb=native",
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
 ]
@@ -133,10 +135,15 @@ def spans(node):
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
+@functools.cache
+def blocks(path):
+    """Return the top-level statements of a file."""
+    return [(block.get_code(), list(ast_nodes(block))) for block in parso.parse(path.read_text()).children]
+
+
 def find_mutants(path):
     """Yield every mutant of a file: operator, occurrence, position, lines of the statement, function it is in."""
-    source = path.read_text()
-    tree, nodes = ast.parse(source), list(ast_nodes(parso.parse(source)))
+    tree = ast.parse(path.read_text())
     skip = [spans(node) for node in untouched(tree)]
     bodies, statements = [], []
     for top in tree.body:
@@ -150,8 +157,10 @@ def find_mutants(path):
             last = inner[0].lineno - 1 if inner and inner[0].lineno > s.lineno else s.lineno if inner else s.end_lineno
             statements.append((spans(s), s.lineno, last))
     for name, operator in OPERATORS.items():
-        count = 0
-        for node in nodes:
+        count, block = 0, -1
+        for number, node in ((number, node) for number, (_, nodes) in enumerate(blocks(path)) for node in nodes):
+            if number != block:
+                block, before = number, count
             for start, _ in operator.mutation_positions(node):
                 occurrence, count = count, count + 1
                 if any(a <= start < b for a, b in skip) or in_signature(node):
@@ -163,6 +172,7 @@ def find_mutants(path):
                     "file": str(path.relative_to(ROOT)),
                     "operator": name,
                     "occurrence": occurrence,
+                    "block": [block, occurrence - before],
                     "line": start[0],
                     "column": start[1],
                     "first": first,
@@ -206,6 +216,7 @@ class Runner:
 
     def __init__(self, options, out):
         self.options, self.out, self.failed, self.last = options, out, "", collections.Counter()
+        self.near = collections.defaultdict(collections.Counter)
 
     def pytest_configure(self):
         from hypothesis import settings
@@ -276,8 +287,10 @@ class Runner:
         return {"failed": self.failed, "seconds": seconds, "lines": lines}
 
     def mutated(self, mutant):
-        operator = OPERATORS[mutant["operator"]]
-        source = mutate_code((ROOT / mutant["file"]).read_text(), operator, mutant["occurrence"])
+        number, occurrence = mutant["block"]
+        codes = [code for code, _ in blocks(ROOT / mutant["file"])]
+        codes[number] = mutate_code(codes[number], OPERATORS[mutant["operator"]], occurrence)
+        source = "".join(codes)
         return source, source.splitlines()[mutant["line"] - 1].strip()
 
     def again(self, mutants, rows):
@@ -333,6 +346,16 @@ class Runner:
         if options.only:
             rows = [json.loads(line) for line in options.only]
             wanted = self.again(wanted, [row for row in rows if row["result"] in ("survived", "unreached")])
+        if options.skip:
+            rows = [json.loads(line) for line in options.skip]
+            done = collections.Counter((r["file"], r["function"], r["operator"], r["text"]) for r in rows)
+            wanted, found = [], wanted
+            for m in found:
+                key = m["file"], m["function"], m["operator"], self.mutated(m)[1]
+                if not done[key]:
+                    wanted.append(m)
+                done[key] -= done[key] > 0
+            self.out(f"{len(found) - len(wanted)} mutants of {len(found)} were run before")
         chosen = [m for m in wanted if random.Random(f"{options.seed} {m}").random() < options.share]
         tally = collections.defaultdict(collections.Counter)
         with open(options.log, "a") as log:
@@ -341,7 +364,8 @@ class Runner:
                 names = {n for line in range(mutant["first"], mutant["last"] + 1) for n in reach.get(str(line), ())}
                 if not mutant["function"]:  # runs at import: defaults, constants, what a decorator is told
                     names = set(items)
-                order = sorted(names, key=lambda n: (-self.last[n], base["seconds"][n]))
+                near = self.near[mutant["file"], mutant["function"]]
+                order = sorted(names, key=lambda n: (-near[n], -self.last[n], base["seconds"][n]))
                 total, tests = 0.0, []
                 for n in order:
                     total += base["seconds"][n]
@@ -352,11 +376,12 @@ class Runner:
                 source, text = self.mutated(mutant)
                 run = [items[n] for n in tests]
                 killer = (
-                    self.fork(lambda m=mutant, s=source, r=run: self.attempt(m, s, r), 20 + 20 * total) if tests else ""
+                    self.fork(lambda m=mutant, s=source, r=run: self.attempt(m, s, r), 15 + 8 * total) if tests else ""
                 )
                 if killer in items:
                     self.last = collections.Counter({n: w * 0.95 for n, w in self.last.items()})
                     self.last[killer] += 1
+                    near[killer] += 1
                 result = "killed" if killer else "survived" if tests else "unreached"
                 result = "invalid" if killer == "invalid" else result
                 tally[mutant["file"]][result] += 1
@@ -388,9 +413,10 @@ def main():
     parser.add_argument("--share", type=float, default=1.0, help="run this share of the mutants, at random")
     parser.add_argument("--seed", default="0")
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="tests per mutant, by the seconds they take unchanged"
+        "--seconds", type=float, default=3.0, help="tests per mutant, by the seconds they take unchanged"
     )
     parser.add_argument("--only", type=argparse.FileType(), help="a log: only what survived there")
+    parser.add_argument("--skip", type=argparse.FileType(), help="a log: not what was run there")
     parser.add_argument("--tests", nargs="*", default=TESTS.split())
     options = parser.parse_args()
     os.chdir(ROOT)
