@@ -335,6 +335,44 @@ def test_groups_travel_together():
     assert out.p_worse.values[1] == pytest.approx(1 - (3 / 4) ** 4, abs=0.03)
 
 
+def test_automatic_strata_are_the_classes_unless_groups_mix_them():
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 2
+    p = np.clip(0.5 + 0.3 * (y[:, None] - 0.5) + 0.3 * rng.normal(size=(60, 8)), 0, 1)
+    cube = cs.as_cube(p, y, folds=np.arange(60) // 10)
+    options = {"threshold": 0.8, "min_predictions": 10, "times": 200, "rng": 1}
+    auto, label, none = (bbcd(cube, "auc", strata=strata, **options) for strata in ("auto", "label", None))
+    np.testing.assert_array_equal(auto.p_worse, label.p_worse)
+    assert not np.array_equal(auto.p_worse, none.p_worse)
+    plain = [bbcd(cube, "accuracy", strata=strata, **options).p_worse for strata in ("auto", None)]
+    np.testing.assert_array_equal(*plain)  # accuracy does not need every class
+    apart = cs.as_cube(p, y, folds=np.arange(60) // 10, groups=np.arange(60) // 4 * 2 + y)
+    np.testing.assert_array_equal(*(bbcd(apart, "auc", strata=s, **options).p_worse for s in ("auto", "label")))
+    mixed = cs.as_cube(p, y, folds=np.arange(60) // 10, groups=np.arange(60) // 4)
+    np.testing.assert_array_equal(*(bbcd(mixed, "auc", strata=s, **options).p_worse for s in ("auto", None)))
+    with pytest.raises(cs.InputError, match="strata"):
+        bbcd(mixed, "auc", strata="label", **options)
+
+
+def test_class_probabilities_with_gaps():
+    """Three classes; the worst was not trained after the first fold, one class of one prediction is missing."""
+    rng = np.random.default_rng(4)
+    y = np.arange(30) % 3
+    sure = np.eye(3)[y]
+    noise = rng.dirichlet(np.ones(3), size=(30, 4))
+    p = 0.5 * sure[:, None] + 0.5 * noise
+    p[:, 0] = 0.6 * sure + 0.4 * noise[:, 3]
+    p[:, 1] = noise[:, 1]
+    p[10:, 2] = NAN
+    p[25, 3, 0] = NAN
+    cube = cs.as_cube(p, y, classes=[0, 1, 2], folds=np.arange(30) // 10)
+    out = bbcd(cube, "brier", threshold=1, min_predictions=0, times=200, rng=1)
+    np.testing.assert_array_equal(out.dropped_after, [NAN, NAN, 1, 2])
+    assert float(out.estimate) == float(bbc(cube.isel(configuration=[0, 1]), "brier", times=200, rng=1).estimate)
+    live = drop_configurations(cube, "brier", threshold=0.9, times=200, rng=1)
+    assert live.keep.values.tolist() == [True, False, False, False]
+
+
 def test_incomplete_cross_validation():
     right = np.ones((60, 3))
     right[:, 1] = 0

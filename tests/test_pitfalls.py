@@ -146,6 +146,30 @@ def test_missing_predictions_bar_a_configuration():
         implementations(labels_cube(wrong, folds=FOLD))
 
 
+def test_eligible_means_every_sample_in_some_repeat_and_every_class():
+    """Perfect configurations that lack a sample may not be chosen; one that lacks a repeat may."""
+    label = np.array(["a", "b", "c", "a", "b", "c"])
+    sure = (label[:, None] == np.array(["a", "b", "c"])).astype(float)
+    p = np.stack([0.6 * sure + 0.4 / 3, sure, 0.9 * sure + 0.1 / 3], axis=1)
+    p = xr.DataArray(np.stack([p, p]), dims=("repeat", "sample", "configuration", "label_class"))
+    p[:, 2, 1, 0] = NAN  # one class of one sample, in both repeats
+    p[1, 4, 2] = NAN  # one sample in one repeat
+    cube = cs.as_cube(p, label, classes=["a", "b", "c"])
+    out = implementations(cube, "brier").sel(implementation="[Pi1]-[CV1]")
+    assert out.selected.item() == 2
+
+
+def test_a_fold_that_cannot_choose_predicts_nothing():
+    """The middle fold has one class, so that no AUC chooses there: its samples are left out of the estimate."""
+    label, fold = np.array([0, 1, 0, 1, 1, 1, 0, 1]), np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    p = np.random.default_rng(0).random((8, 3))
+    with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
+        row = implementations(cs.as_cube(p, label, folds=fold), "auc").sel(implementation="[Pi1]-(9)")
+    np.testing.assert_array_equal(row.chosen, [1, NAN, 1])
+    rest = fold != 1
+    assert float(row.estimate) == pytest.approx(float(cs.auc(cs.as_cube(p[rest, 1:2], label[rest]))[0]), rel=1e-14)
+
+
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_nested_rows_agree_with_ncv(repeats):
     cube, inner = simulate_cube(45, 12, inner=True, repeats=repeats, folds=5, rng=3)
@@ -204,6 +228,55 @@ def test_batch_dims():
             np.testing.assert_array_equal(out[name].isel(trial=at).transpose(*alone[name].dims), alone[name])
     with pytest.raises(cs.InputError, match="different labels along 'trial'"):
         implementations(cube, inner=inner.assign_coords(trial=[1, 2, 3]))
+    only_leaky = implementations(None, leaky=cube)
+    expected = out.estimate.sel(implementation="[Pi1]-[CV1]")
+    np.testing.assert_array_equal(only_leaky.estimate.sel(implementation="[Pi2]-[CV1]"), expected)
+    two = xr.concat([cube, 1 - cube], dim=xr.DataArray(["as is", "turned"], dims="how", name="how"))
+    out = implementations(two, inner=inner)
+    assert out.estimate.sizes == {"how": 2, "trial": 3, "implementation": 7}
+    for how in two.how.values:
+        np.testing.assert_array_equal(
+            out.estimate.sel(how=how), implementations(two.sel(how=how, drop=True), inner=inner).estimate
+        )
+    gap = xr.DataArray(np.eye(30, 6, dtype=bool), dims=("sample", "configuration"))
+    gaps = cube.where(~gap | (cube.trial != 20))
+    with pytest.raises(cs.InputError, match="no configuration predicted every sample"):
+        implementations(gaps)
+
+
+def test_folds_numbered_throughout_the_repeats():
+    """Folds 3, 4, 5 in the second repeat are its folds 0, 1, 2."""
+    cube = simulate_cube(30, 6, repeats=2, folds=3, rng=1)
+    shift = xr.DataArray([0, 3], dims="repeat")
+    a, b = implementations(cube), implementations(cube.assign_coords(fold=cube.fold + shift))
+    np.testing.assert_array_equal(a.estimate, b.estimate)
+    row = {"implementation": "[Pi1]-(9)"}
+    for repeat in (0, 1):
+        there = b.chosen.sel(row).sel(outer_fold=[3 * repeat, 3 * repeat + 1, 3 * repeat + 2], repeat=repeat)
+        np.testing.assert_array_equal(there, a.chosen.sel(row).sel(repeat=repeat))
+        assert np.isnan(b.chosen.sel(row).sel(repeat=repeat)).sum() == 3
+
+
+@pytest.mark.parametrize("mark", [2, -1])
+def test_a_fold_that_nobody_predicted_is_left_out(mark):
+    """Whether its samples still carry the fold's number, or the one that says they are in no fold."""
+    cube, inner = simulate_cube(30, 6, inner=True, folds=3, rng=1)
+    inner = inner.drop_vars("fold")
+    there = (cube.fold != 2).values
+    rest = cube.isel(sample=there)
+    gaps = cube.where(cube.fold != 2).assign_coords(fold=cube.fold.where(cube.fold != 2, mark))
+    kept = inner.isel(outer_fold=[0, 1])
+    out = implementations(gaps, inner=inner if mark == 2 else kept)
+    expected = implementations(rest, inner=kept.isel(sample=there))
+    rows = {"implementation": ["[Pi1]-[CV1]", "[Pi1]-(9)"]}
+    np.testing.assert_array_equal(out.estimate.sel(rows), expected.estimate.sel(rows))
+    own = out.chosen.sel(implementation="[Pi1]-(9)")
+    assert own.outer_fold.values.tolist() == ([0, 1, 2] if mark == 2 else [0, 1])
+    np.testing.assert_array_equal(own[:2], expected.chosen.sel(implementation="[Pi1]-(9)"))
+    nested = out.sel(implementation="[Pi1]-[CV3]")
+    fold, right = cube.fold.values, cube.values == cube.label.values[:, None]
+    wrong = [~right[fold == f, int(nested.chosen[f])] for f in (0, 1)]
+    assert float(nested.estimate) == pytest.approx(np.concatenate(wrong).mean(), rel=1e-14)
 
 
 def test_bad_input():

@@ -289,6 +289,24 @@ class TestNCV:
             with pytest.raises(cs.InputError, match=rf"must be a DataArray over 'sample'.*; got {found}"):
                 cs.ncv(cube, "accuracy", inner=wrong)
 
+    def test_a_fold_that_nobody_predicted_is_left_out(self):
+        correct = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0], [1, 0]], float)
+        folds = np.array([0, 0, 1, 1, 2, 2])
+        correct[folds == 2] = np.nan
+        cube, inner = self.inner_of(correct, folds, [correct] * 3)
+        out = cs.ncv(cube, "accuracy", inner=inner)
+        # fold 0 is chosen for by samples 2 and 3, fold 1 by samples 0 and 1
+        assert out.selected_fold.values[:2].tolist() == [1, 0]
+        np.testing.assert_array_equal(out.fold_estimate, [0, 0.5, np.nan])
+        assert float(out.estimate) == 0.25
+        assert float(cs.ncv(cube, "accuracy", inner=inner, average="pooled").estimate) == 0.25
+
+    def test_folds_must_have_the_same_names_in_every_repeat(self):
+        cube, inner = cs.simulate_cube(24, 4, repeats=2, folds=3, inner=True, rng=5)
+        shifted = cube.assign_coords(fold=cube.fold + xr.DataArray([0, 3], dims="repeat"))
+        with pytest.raises(cs.InputError, match="`inner` needs folds with the same names in every repeat"):
+            cs.ncv(shifted, "accuracy", inner=inner)
+
     def test_missing_outer_folds_are_named(self):
         correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
         cube, inner = self.inner_of(correct, [0, 0, 1, 1], [correct, correct])

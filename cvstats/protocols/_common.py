@@ -57,6 +57,12 @@ def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:
     return metric.sign * (naive - estimate)
 
 
+def fold_names(fold: xr.DataArray) -> np.ndarray:
+    """Return the names of the folds in order, without what marks a sample that is in none."""
+    names = np.unique(fold.values)
+    return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
+
+
 def folds_of(cube: xr.DataArray, protocol: str) -> xr.DataArray:
     """Return the fold coordinate, or say why the protocol needs it."""
     if "fold" not in cube.coords:

@@ -14,7 +14,7 @@ from cvstats.judge import aligned, map_batches
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.select import select_best
 
-from ._common import final_choice, folds_of, optimism
+from ._common import final_choice, fold_names, folds_of, optimism
 
 
 def ncv(
@@ -102,10 +102,12 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) 
         fold = cube["fold"].isel(repeat=repeat) if "repeat" in cube["fold"].dims else cube["fold"]
         scores = np.where(_eligible(inside), _inner_scores(inside, metric, fold.values[:, None] == folds), np.nan)
         chosen[:, repeat] = select_best(scores, direction=metric.direction)
-    by_fold = fold_scores(cube, metric).sel(fold=folds).transpose("configuration", "fold", ...)
+    by_fold = fold_scores(cube, metric)
+    run = np.isin(folds, by_fold["fold"].values)  # a fold that nobody predicted is left out
+    by_fold = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...)
     values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
     each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
-    estimate = float(each.mean()) if average == "fold" else _pooled(cube, metric, folds, chosen)
+    estimate = float(each[run].mean()) if average == "fold" else _pooled(cube, metric, folds, chosen)
     final = final_choice(cube, metric, average=average)
     wins = np.bincount(chosen.ravel(), minlength=cube.sizes["configuration"]) / chosen.size
     dims, drop = (("outer_fold", "repeat"), slice(None)) if "repeat" in cube.dims else (("outer_fold",), 0)
@@ -193,7 +195,13 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
         }
     )
     names = inner["outer_fold"].values if "outer_fold" in inner.coords else np.arange(inner.sizes["outer_fold"])
-    known = set(np.unique(held.values).tolist())
+    known = set(fold_names(held).tolist())
+    repeats = range(held.sizes.get("repeat", 0))
+    if any(set(fold_names(held.isel(repeat=number)).tolist()) != known for number in repeats):
+        raise InputError(
+            "`inner` needs folds with the same names in every repeat, so that `outer_fold` says which was left out; "
+            "number the folds of each repeat from 0."
+        )
     missing, extra = known - set(names.tolist()), set(names.tolist()) - known
     if missing or extra:
         raise InputError(

@@ -9,13 +9,13 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats._results import call_text, result
-from cvstats._scoring import fold_scores
+from cvstats._scoring import fold_members, fold_scores
 from cvstats.cube import check_cube
 from cvstats.judge import aligned
 from cvstats.metrics import Metric, bound_metric, score
 
 from ._choose import Inputs, best, by_value, choose, combined_score, eligible, names_of, over_batches, per_training_set
-from ._common import folds_of
+from ._common import fold_names, folds_of
 from .nested import check_inner
 
 # implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
@@ -175,14 +175,14 @@ def _table(inputs: Inputs, metric: Metric) -> xr.Dataset:
             continue
         if not bool(cube.notnull().any()):
             raise InputError(f"`{main}` holds no predictions: every value is NaN.")
-        folds = np.unique(cube["fold"].values) if "fold" in cube.coords else folds
+        folds = fold_names(cube["fold"]) if "fold" in cube.coords else folds
         scores, allowed = score(cube, metric), eligible(cube)
         overall = int(best(scores, allowed, metric))  # (13)
         reported = float(scores.values[overall]) if overall >= 0 else np.nan
         rows[f"{pi}-[CV1]"] = _Row(reported, np.array([[overall]]), overall)
         if len(folds):
-            own = best(fold_scores(cube, metric), allowed, metric).transpose("fold", ...).values  # (9)
-            rows[f"{pi}-(9)"] = _row(cube, metric, folds, own.reshape(len(folds), -1), overall)
+            own = _by_own_fold(cube, metric, allowed, folds)  # (9)
+            rows[f"{pi}-(9)"] = _row(cube, metric, folds, own, overall)
         training = inputs[inside]
         if training is not None:
             full = inputs["resubstitution"]
@@ -203,6 +203,19 @@ class _Row:
 
 def _row(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray, selected: int) -> _Row:
     return _Row(combined_score(cube, metric, folds, chosen), chosen, selected)
+
+
+def _by_own_fold(cube: xr.DataArray, metric: Metric, allowed: xr.DataArray, folds: np.ndarray) -> np.ndarray:
+    """Return the positions that each fold's own scores choose, (fold, repeat or 1); -1 where nobody predicted it."""
+    names, member = fold_members(cube)
+    index = best(fold_scores(cube, metric), allowed, metric).reindex(fold=names, fill_value=-1)
+    own = index.transpose("fold", ...).values.reshape(len(names), -1)
+    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    out = np.full((len(folds), own.shape[1]), -1)
+    for repeat in range(own.shape[1]):
+        ids = table[member[repeat].argmax(axis=1), min(repeat, table.shape[1] - 1)]  # may be numbered throughout
+        out[np.searchsorted(folds, ids), repeat] = own[:, repeat]
+    return out
 
 
 def _in_order(inside: xr.DataArray, metric: Metric, folds: np.ndarray) -> np.ndarray:
