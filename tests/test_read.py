@@ -260,6 +260,8 @@ def test_conflicts_name_the_rows(tmp_path):
         LONG.replace("s2,a,2,1,0.2,0", "s2,a,2,1,0.2,NA"),
         r"column 'label' is missing in row 8 \(a class called",
     )
+    bad(tmp_path, LONG.replace("s2,a,2,1,0.2,0", "s2,a,2,,0.2,0"), r"column 'fold' is missing in row 8; fill it in, or")
+    assert read_predictions(save(tmp_path, LONG.replace("s2,a,2,1,0.2,0", "s2,a,2,,,0"))).isnull().sum() == 1
     bad(tmp_path, LONG.replace("s2,a,2,1,0.2,0", ",a,2,1,0.2,0"), r"column 'sample' is missing in row 8")
     bad(
         tmp_path,

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,11 +41,7 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             union = _union(stored, cube)
             coords = _coordinates(stored, cube, union)
             values = _cells(stored, cube)
-        group = (
-            zarr.open_group(str(path), mode="r+", use_consolidated=False)
-            if _v3(zarr)
-            else zarr.open_group(str(path), mode="r+")
-        )
+        group = zarr.open_group(str(path), mode="r+", use_consolidated=False)
         shape = tuple(len(union[str(dim)]) for dim in stored.dims)
         places = tuple(union[str(dim)].get_indexer(cube.indexes[dim]) for dim in stored.dims)
         target = group[str(stored.name)]
@@ -56,11 +51,7 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             target = group[name]
             target.resize(array.shape)
             target[...] = array
-        zarr.consolidate_metadata(str(path), **({"zarr_format": 2} if _v3(zarr) else {}))
-
-
-def _v3(zarr: Any) -> bool:
-    return not str(zarr.__version__).startswith("2.")
+        zarr.consolidate_metadata(str(path), zarr_format=2)
 
 
 @contextmanager

@@ -250,9 +250,12 @@ class Assembler:
     ) -> None:
         """Keep one value per sample (and repeat); two different ones are a conflict."""
         known = codes >= 0
-        if name != "fold" and (~known & predicted).any():
+        if (~known & predicted).any():
             bad = np.flatnonzero(~known & predicted)
-            hint = ' (a class called "NA" must be renamed)' if name == "label" and part.text else ""
+            hint = {
+                "label": ' (a class called "NA" must be renamed)' if part.text else "",
+                "fold": "; fill it in, or leave the column out if folds are not known",
+            }.get(name, "")
             raise InputError(f"column {name!r} is missing in {self._where(part, bad)}{hint}.")
         new = known & (store[index] < 0)
         store[index[new][::-1]] = codes[new][::-1]

@@ -156,7 +156,7 @@ def _settle() -> None:
         if tasks:
             await asyncio.wait(tasks, timeout=10)
 
-    with suppress(Exception):  # other versions write in the main thread
+    with suppress(Exception):  # a private function of zarr, which may move
         from zarr.core.sync import _get_loop
 
         asyncio.run_coroutine_threadsafe(others(), _get_loop()).result(15)
@@ -195,14 +195,13 @@ def write_zarr(cube: xr.DataArray, path: Path) -> None:
 
 
 def _to_zarr(cube: xr.DataArray, path: Path) -> None:
-    zarr = needed("zarr", "Zarr stores", "io")
+    needed("zarr", "Zarr stores", "io")
     dataset = encode(cube)
     name = next(iter(dataset.data_vars))
     chunks = chunk_sizes(cube, fit=False)
     if cube.chunks is not None:
         dataset[name] = dataset[name].chunk(dict(zip(cube.dims, chunks, strict=True)))
-    options: dict[str, Any] = {} if zarr.__version__.startswith("2.") else {"zarr_format": 2}
-    dataset.to_zarr(path, mode="w", encoding={name: {"chunks": chunks}}, consolidated=True, **options)
+    dataset.to_zarr(path, mode="w", encoding={name: {"chunks": chunks}}, consolidated=True, zarr_format=2)
 
 
 def is_zarr(path: Path) -> bool:
