@@ -34,7 +34,7 @@ EXAMPLES = """examples:
 A prediction file has one row per sample, configuration and repeat: sample, configuration, [repeat], [fold],
 prediction, label. Tables of tidymodels, caret, mlr3, OpenML, H2O, AutoGluon and others are recognised.
 
-exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted"""
+exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted, 143 terminated"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -191,9 +191,9 @@ def _run(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         return OK
     except KeyboardInterrupt:
-        return _fail(options, "interrupted; nothing was written", INTERRUPTED)
+        return _fail(options, "interrupted; no file is left half-written", INTERRUPTED)
     except Terminated:
-        return _fail(options, "terminated; nothing was written", TERMINATED)
+        return _fail(options, "terminated; no file is left half-written", TERMINATED)
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _give_up_output()
         return OK

@@ -352,7 +352,7 @@ def fail_with(error):
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
-        (KeyboardInterrupt(), INTERRUPTED, "interrupted; nothing was written"),
+        (KeyboardInterrupt(), INTERRUPTED, "interrupted; no file is left half-written"),
         (MemoryError(), FAILED, "not enough memory"),
         (OSError(28, "No space left on device"), FAILED, "No space left on device"),
         (PermissionError(13, "Permission denied", "r.html"), BAD_INPUT, "Permission denied: 'r.html'"),
@@ -469,7 +469,7 @@ def test_a_signal_leaves_one_line_and_no_file(tmp_path, number, code):
     assert running.returncode in (code, -signal.SIGINT)
     assert out == ""
     assert err.count("\n") == 1
-    assert "nothing was written" in err
+    assert "no file is left half-written" in err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,44 @@ def test_a_full_disk_leaves_the_old_files(tmp_path: Path) -> None:
     for name in ("x.nc", "x.zarr"):
         assert cs.read_cube(tmp_path / name).identical(cube)
     assert (tmp_path / "r.html").read_text() == "old"
+
+
+LAZY = """
+import json, pathlib, resource, sys
+import cvstats
+from cvstats.formats import _stores
+folder, out, _stores.GROUP = pathlib.Path(sys.argv[1]), [], 2000
+cube = cvstats.read_cube(folder / "in.zarr", chunks={"configuration": 7})
+cvstats.write_cube(cube, folder / "x.zarr")
+for limit in (1, 3000, 30_000, 60_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for name in ("x.nc", "y.nc", "x.zarr", "y.zarr"):
+        try:
+            cvstats.write_cube(cube, folder / name)
+        except OSError as error:
+            out.append(str(error).replace("[Errno 27] ", ""))
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
+def test_a_full_disk_while_a_cube_on_dask_is_written(tmp_path: Path) -> None:
+    """The HDF5 library crashes when a write fails, at the latest when the process ends."""
+    pytest.importorskip("dask")
+    cube = cube_of(100, 70)
+    for name in ("in.zarr", "x.zarr", "whole.nc"):
+        cs.write_cube(cube, tmp_path / name)
+    assert (tmp_path / "whole.nc").stat().st_size > 60_000
+    cs.write_cube(cube_of(6, 2), tmp_path / "x.nc")
+    before = listing(tmp_path)
+    command = [sys.executable, "-W", "error", "-c", LAZY, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    told = [f"{name} could not be written: File too large" for name in ("x.nc", "y.nc", "x.zarr", "y.zarr")]
+    assert json.loads(ran.stdout) == 4 * told
+    assert listing(tmp_path) == before
+    assert cs.read_cube(tmp_path / "x.nc").identical(cube_of(6, 2))
+    assert cs.read_cube(tmp_path / "x.zarr").identical(cube)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -229,6 +268,42 @@ def test_an_append_interrupted_anywhere_leaves_an_earlier_store(
     assert cs.read_cube(path).identical(cube)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".csv", ".parquet"])
+def test_signals_while_converting(suffix: str, tmp_path: Path) -> None:
+    """A process is struck as soon as it has begun to write: one line, the old file, and nothing beside it."""
+    g = np.random.default_rng(0)
+    np.savez(tmp_path / "in.npz", prediction=g.random((300, 200, 4)), label=np.arange(300) % 2)
+    whole = cs.read_predictions(tmp_path / "in.npz")
+    struck = 0
+    for number, code, word in ((signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")):
+        folder = tmp_path / word
+        folder.mkdir()
+        path, old = folder / f"x{suffix}", cube_of(6, 2)
+        cs.write_cube(old, path)
+        running = subprocess.Popen(
+            [sys.executable, "-m", "cvstats", "convert", str(tmp_path / "in.npz"), str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs of a shell ignore it
+        )
+        while running.poll() is None and len(listing(folder)) == 1:
+            time.sleep(0.001)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=300)
+        assert listing(folder) == {path.name}
+        if running.returncode == code:
+            struck += 1
+            assert (out, err) == ("", f"cvstats: error: {word}; no file is left half-written\n")
+            np.testing.assert_array_equal(cs.read_predictions(path).values, old.values)
+        else:  # it was done before
+            assert (running.returncode, err) in ((0, ""), (-number, ""))
+    assert struck
+    assert cli.main(["convert", str(tmp_path / "in.npz"), str(path)]) == 0
+    np.testing.assert_array_equal(cs.read_predictions(path).values, whole.values)
+
+
 @pytest.mark.parametrize("suffix", [".nc", ".zarr", ".csv"])
 def test_a_block_that_fails_leaves_nothing(suffix: str, tmp_path: Path) -> None:
     """As when a worker of a cluster dies for good: its error comes out of the computation."""
@@ -242,6 +317,59 @@ def test_a_block_that_fails_leaves_nothing(suffix: str, tmp_path: Path) -> None:
     with pytest.raises(MemoryError, match="worker died"):
         cs.write_cube(broken, tmp_path / f"x{suffix}")
     assert listing(tmp_path) == set()
+
+
+# --- workers of a cluster that die --------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    given_up = dask.config.set({"distributed.scheduler.allowed-failures": 1})  # what kills two workers
+    with given_up, distributed.LocalCluster(**options) as local, distributed.Client(local) as client:
+        yield client
+
+
+class Deadly:
+    """Kills the process that computes the last block: always, or only if nobody has left the mark yet."""
+
+    def __init__(self, mark: Path | None) -> None:
+        self.mark = mark
+
+    def __call__(self, block: np.ndarray, block_info: Any = None) -> np.ndarray:
+        if block_info and block_info[0]["chunk-location"][1] == block_info[0]["num-chunks"][1] - 1:
+            time.sleep(0.2)  # others are written meanwhile
+            if self.mark is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif not self.mark.exists():
+                self.mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_worker_that_is_killed(cluster: Any, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: another does its work. Again and again: an error of one line, the old file, and nothing beside it."""
+    from distributed.scheduler import KilledWorker
+
+    monkeypatch.setattr("cvstats.formats._stores.GROUP", 200)  # several portions
+    old, cube, path = cube_of(6, 2), cube_of(20, 12), tmp_path / "out" / f"x{suffix}"
+    path.parent.mkdir()
+    cs.write_cube(old, path)
+    for mark in (None, tmp_path / "mark"):
+        lazy = cube.chunk(configuration=3)
+        lazy = lazy.copy(data=lazy.data.map_blocks(Deadly(mark), dtype=float, meta=np.empty((0, 0, 0))))
+        if mark is None:
+            with pytest.raises(KilledWorker) as caught:
+                cs.write_cube(lazy, path)
+            assert "\n" not in str(caught.value)
+            np.testing.assert_array_equal(cs.read_predictions(path).values, old.values)
+        else:
+            cs.write_cube(lazy, path)
+            assert mark.exists()
+        assert listing(path.parent) == {path.name}
+    np.testing.assert_array_equal(cs.read_predictions(path).values, cube.values)
 
 
 def test_a_second_run_gives_the_same_numbers(
@@ -263,7 +391,7 @@ def test_a_second_run_gives_the_same_numbers(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert [line for line in shown.err.splitlines() if "warning" not in line] == [
-        "cvstats: error: interrupted; nothing was written"
+        "cvstats: error: interrupted; no file is left half-written"
     ]
     assert listing(tmp_path) == {"a.html"}
     assert cli.main([*command, str(tmp_path / "b.html")]) == 0

@@ -7,13 +7,12 @@ that are not text), so that is kept beside the data as one JSON attribute and pu
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,10 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, clipped, show
+from cvstats._lazy import GROUP, PART
 
-from ._guards import first_line, open_zarr, refuse_bombs, refuse_broken_hdf
+from ._guards import first_line, open_zarr, refuse_bombs
+from ._hdf import open_hdf, write_hdf
 from ._optional import needed
 
 KEPT = "cvstats_store"
@@ -36,7 +37,8 @@ def encode(cube: xr.DataArray) -> xr.Dataset:
     name = "prediction" if cube.name is None else str(cube.name)
     if name in cube.coords:
         raise InputError(f"the cube's name {name!r} is also a coordinate; rename it to 'prediction'.")
-    dataset = cube.drop_encoding().to_dataset(name=name)
+    loaded = cube.coords.to_dataset().compute().coords
+    dataset = cube.drop_encoding().assign_coords(loaded).to_dataset(name=name)
     kept: dict[str, Any] = {
         "name": name,
         "dims": list(cube.dims),
@@ -117,13 +119,15 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         if temporary.is_dir() and path.exists():
             old = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.old"
-            path.rename(old)
             try:
+                path.rename(old)
                 temporary.rename(path)
             except BaseException:
-                old.rename(path)
+                if not path.exists():
+                    old.rename(path)
                 raise
-            shutil.rmtree(old, ignore_errors=True)
+            finally:
+                _remove(old)
         else:
             os.replace(temporary, path)
     except BaseException as error:
@@ -172,18 +176,40 @@ def chunk_sizes(cube: xr.DataArray, *, fit: bool) -> tuple[int, ...]:
 
 def write_netcdf(cube: xr.DataArray, path: Path) -> None:
     """Write a netCDF file."""
-    h5netcdf = needed("h5netcdf", "netCDF files", "io")
     dataset = encode(cube)
-    name = next(iter(dataset.data_vars))
-    encoding = {name: {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": chunk_sizes(cube, fit=True)}}
+    name = str(next(iter(dataset.data_vars)))
+    chunks = chunk_sizes(cube, fit=True)
+    encoding = {name: {"zlib": True, "complevel": 1, "shuffle": True, "chunksizes": chunks}}
     with replacing(path) as temporary:
-        if cube.chunks is not None:
-            dataset.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
-            return
-        image = io.BytesIO()  # the HDF5 library does not survive a full disk
-        with h5netcdf.File(image, "w") as file:
-            dataset.dump_to_store(xr.backends.H5NetCDFStore(file), encoding=encoding)
-        temporary.write_bytes(image.getbuffer())
+        write_hdf(dataset, temporary, encoding, name, blocks(dataset[name], chunks))
+
+
+def blocks(array: xr.DataArray, chunks: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
+    """Yield the values of an array on dask with their places: whole chunks of the file, computed in good portions.
+
+    They come here, so that a worker that dies leaves nothing half written. Each block of dask is computed once.
+    """
+    if array.chunks is None:
+        return
+    axis = array.get_axis_num("configuration")
+    total, step = array.shape[axis], chunks[axis]
+    few, many = (max(step, limit // max(1, array.size // max(total, 1))) for limit in (GROUP, PART))
+    ends = np.cumsum(array.chunks[axis])
+    start = begin = 0
+    kept = np.empty([0 if place == axis else size for place, size in enumerate(array.shape)], array.dtype)
+    while start < total:
+        after = ends[(ends > start) & (ends <= start + many)]
+        stop = int(max(after[after <= start + few], default=min(after, default=min(start + many, total))))
+        part = array.isel(configuration=slice(start, stop)).values
+        kept, start = np.concatenate([kept, part], axis) if kept.size else part, stop
+        whole = kept.shape[axis] if start == total else kept.shape[axis] // step * step
+        if whole:
+            ready, kept = np.split(kept, [whole], axis)
+            yield (
+                tuple(slice(begin, begin + whole) if place == axis else slice(None) for place in range(array.ndim)),
+                ready,
+            )
+            begin += whole
 
 
 def write_zarr(cube: xr.DataArray, path: Path) -> None:
@@ -195,13 +221,14 @@ def write_zarr(cube: xr.DataArray, path: Path) -> None:
 
 
 def _to_zarr(cube: xr.DataArray, path: Path) -> None:
-    needed("zarr", "Zarr stores", "io")
+    zarr = needed("zarr", "Zarr stores", "io")
     dataset = encode(cube)
     name = next(iter(dataset.data_vars))
     chunks = chunk_sizes(cube, fit=False)
-    if cube.chunks is not None:
-        dataset[name] = dataset[name].chunk(dict(zip(cube.dims, chunks, strict=True)))
-    dataset.to_zarr(path, mode="w", encoding={name: {"chunks": chunks}}, consolidated=True, zarr_format=2)
+    how: dict[str, Any] = {"consolidated": True, "zarr_format": 2, "compute": False, "safe_chunks": False}
+    dataset.to_zarr(path, mode="w", encoding={name: {"chunks": chunks}}, **how)
+    for where, values in blocks(dataset[name], chunks):
+        zarr.open_group(str(path), mode="r+")[name][where] = values
 
 
 def is_zarr(path: Path) -> bool:
@@ -215,24 +242,23 @@ def open_store(path: Path, chunks: Any) -> xr.DataArray:
         raise InputError(f"no such file: {clipped(str(path))}.")
     if chunks is not None:
         needed("dask", "chunked cubes", "dask")
-    opener: Callable[..., xr.Dataset]
+    opened: Callable[[Path], AbstractContextManager[xr.Dataset]]
     if path.is_dir():
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} is a folder but not a Zarr store.")
         needed("zarr", "Zarr stores", "io")
-        opener = open_zarr
+        opened, lazily = partial(open_zarr, chunks=None), open_zarr
     else:
-        needed("h5netcdf", "netCDF files", "io")
-        refuse_broken_hdf(path)
-        opener = partial(xr.open_dataset, engine="h5netcdf")
+        opened, lazily = open_hdf, partial(xr.open_dataset, engine="h5netcdf")
     try:
-        if chunks is None:
-            with opener(path, chunks=None) as dataset:
+        with opened(path) as dataset:
+            if chunks is None:
                 refuse_bombs(dataset, path)
                 return decode(dataset.load(), path.name)
-        cube = decode(opener(path, chunks={}), path.name)  # as stored, then as asked
+            decode(dataset, path.name)
+        cube = decode(lazily(path, chunks={}), path.name)  # as stored, then as asked
     except InputError:
         raise
     except Exception as error:  # the libraries below raise whatever the damage leads them into
-        raise InputError(f"{path.name}: the file is corrupt or holds no cube ({first_line(error)}).") from None
+        raise InputError(f"{path.name}: the file is corrupt, cut off or holds no cube ({first_line(error)}).") from None
     return cube.chunk(chunks) if chunks else cube
