@@ -6,7 +6,7 @@
 The mutants are those of cosmic-ray (numbers by one more and one less, operators, comparisons, booleans, loops that
 never run) and opposites that matter in numerical code (`PAIRS`); texts, type hints and messages are left alone. Every
 mutant runs in a fork of one process that has imported everything and collected the tests. Only tests that reach the
-changed line run, those that caught something in the same function or lately first, then the shortest, up to a number
+changed line run, those that caught something in the same function or lately and the shortest first, up to a number
 of seconds; the first failure ends it. Needs a system with fork.
 """
 
@@ -363,15 +363,15 @@ class Runner:
                 reach = base["lines"].get(mutant["file"], {})
                 names = {n for line in range(mutant["first"], mutant["last"] + 1) for n in reach.get(str(line), ())}
                 if not mutant["function"]:  # runs at import: defaults, constants, what a decorator is told
-                    names = set(items)
+                    names = {n for there in reach.values() for n in there} | {n for n in items if "defaults" in n}
                 near = self.near[mutant["file"], mutant["function"]]
-                order = sorted(names, key=lambda n: (-near[n], -self.last[n], base["seconds"][n]))
+                worth = {n: (near[n] + 0.2 * self.last[n] + 0.02) / (base["seconds"][n] + 0.02) for n in names}
+                order = sorted(names, key=lambda n: -worth[n])
                 total, tests = 0.0, []
                 for n in order:
-                    total += base["seconds"][n]
-                    if total > options.seconds and tests:
-                        break
-                    tests.append(n)
+                    if total + base["seconds"][n] <= options.seconds or not tests:
+                        total += base["seconds"][n]
+                        tests.append(n)
                 begin = time.monotonic()
                 source, text = self.mutated(mutant)
                 run = [items[n] for n in tests]
@@ -413,7 +413,7 @@ def main():
     parser.add_argument("--share", type=float, default=1.0, help="run this share of the mutants, at random")
     parser.add_argument("--seed", default="0")
     parser.add_argument(
-        "--seconds", type=float, default=3.0, help="tests per mutant, by the seconds they take unchanged"
+        "--seconds", type=float, default=5.0, help="tests per mutant, by the seconds they take unchanged"
     )
     parser.add_argument("--only", type=argparse.FileType(), help="a log: only what survived there")
     parser.add_argument("--skip", type=argparse.FileType(), help="a log: not what was run there")

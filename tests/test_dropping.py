@@ -325,6 +325,20 @@ def test_select_names_the_current_best():
     np.testing.assert_array_equal(np.isfinite(one_se.dropped_after), [True, False])
 
 
+def test_the_standard_error_of_the_best_is_that_over_draws():
+    """The simple configuration is as good as the best within s = sqrt(sum of squares / (draws - 1)), by hand."""
+
+    def best(right, draws):
+        cube = labels_cube(right).assign_coords(complexity=("configuration", [1, 2]))
+        weights = xr.DataArray(draws, dims=("draw", "sample"), coords={"sample": cube.sample.values})
+        return drop_configurations(cube, "accuracy", draws=weights, select=cs.select_one_se).best.item()
+
+    # 1/2 against 3/4, which is 1/4, 3/4, 3/4 over draws: s is .289 (.236 with 3 instead of 2)
+    assert best([[1, 1], [1, 1], [0, 1], [0, 0]], [[1, 0, 0, 3], [1, 1, 1, 1], [2, 1, 0, 1]]) == 0
+    # 1/4 against 3/4, which is 3/4, 0, 1/4 over draws: s is .382 (.540 with 1 instead of 2)
+    assert best([[1, 1], [0, 1], [0, 1], [0, 0]], [[1, 1, 1, 1], [0, 0, 0, 4], [0, 1, 0, 3]]) == 1
+
+
 @pytest.mark.filterwarnings("ignore:.*drawn again:cvstats._check.CvstatsWarning")
 def test_groups_travel_together():
     right = np.ones((18, 2))

@@ -219,6 +219,19 @@ class TestTT:
             assert np.isnan(cs.tt(cube, "auc").estimate)
 
 
+class TestOneStandardError:
+    @pytest.mark.parametrize(("right", "selected"), [(80, 0), (78, 1)])
+    @pytest.mark.parametrize("protocol", [cs.cvt, cs.bbc])
+    def test_the_simple_one_within_one_standard_error_of_the_best(self, protocol, right, selected):
+        """83 of 100 has the standard error .038: 80 is within it, 78 is not."""
+        correct = np.arange(100)[:, None] < [right, 83]
+        cube = labels_cube(correct.astype(int)).assign_coords(complexity=("configuration", [1, 2]))
+        options = {"rng": 1} if protocol is cs.bbc else {}
+        out = protocol(cube, "accuracy", select=cs.select_one_se, **options)
+        assert out.selected.item() == selected
+        assert float(out.naive) == (right / 100 if selected == 0 else 0.83)
+
+
 class TestNCV:
     def inner_of(self, correct, folds, inner_correct):
         cube = labels_cube(correct, folds=folds)

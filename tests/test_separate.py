@@ -214,6 +214,17 @@ def test_groups_are_drawn_whole():
     np.testing.assert_allclose(out.std_error.values, both.std(ddof=1), rtol=1e-12)
 
 
+def test_samples_that_nobody_predicted_do_not_count():
+    cube, ordinary = separate_gaussian(60, ratio=0.4, shrinkage=(0.0, 2.0), rng=5)
+    there = np.arange(60) % 7 != 3
+    for function, whole in ((separate_cv, cube), (prior_reweighted_cv, ordinary)):
+        gaps = whole.where(xr.DataArray(there, dims="sample"))
+        out = function(gaps, prior=0.2, times=100, rng=1)
+        xr.testing.assert_equal(out, function(whole.isel(sample=there), prior=0.2, times=100, rng=1))
+    with pytest.raises(cs.InputError, match="`cube` holds no predictions"):
+        separate_cv(cube * NAN, prior=0.2)
+
+
 def test_a_class_without_errors_is_named():
     values = np.ones((20, 1, 2))
     values[:10] = 0
