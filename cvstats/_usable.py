@@ -68,7 +68,7 @@ class LabelCheck:
         """Return which draws can both choose (the counts) and judge (the samples left out)."""
         return np.asarray(self.chosen(counts) & self.chosen(counts == 0))
 
-    def possible(self, strata: np.ndarray | None, group: np.ndarray | None = None) -> bool:
+    def possible(self, group: np.ndarray | None = None) -> bool:
         """Return whether some draw could be usable, so that drawing again is not futile.
 
         What is needed must exist twice, in different units: once to choose, once to judge.

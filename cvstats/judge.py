@@ -231,5 +231,5 @@ def _draws_on(
         return None if values is None else np.unique(values[rows], return_inverse=True)[1]
 
     check = check if rows.all() else check.on(rows)
-    usable = check.pair if check.possible(pick(strata), pick(group)) else None
+    usable = check.pair if check.possible(pick(group)) else None
     return Bootstrap(int(rows.sum()), times, seed, group=pick(group), strata=pick(strata), usable=usable)

@@ -392,7 +392,7 @@ class TestUsable:
         judged = [holds(requires, y, event, (c == 0) & counted, k) for c in counts]
         np.testing.assert_array_equal(check.chosen(counts), chosen)
         np.testing.assert_array_equal(check.pair(counts), np.array(chosen) & np.array(judged))
-        assert check.possible(None) == bool(check.pair(counts).any())
+        assert check.possible() == bool(check.pair(counts).any())
 
     @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative"])
     @pytest.mark.parametrize("seed", range(6))
@@ -403,7 +403,7 @@ class TestUsable:
         check, units = LabelCheck(requires, y, None, None, 2), int(group.max()) + 1
         counts = np.array([np.bincount(d, minlength=units) for d in itertools.product(range(units), repeat=units)])
         usable = check.pair(counts[:, group]).any()
-        assert check.possible(None, group) or not usable  # never calls a possible draw futile
+        assert check.possible(group) or not usable  # never calls a possible draw futile
 
     @pytest.mark.parametrize(
         ("y", "possible"),
@@ -419,7 +419,7 @@ class TestUsable:
         check = LabelCheck("spread", np.array(y, float), None, None, 2)
         n = len(y)
         counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
-        assert check.possible(None) == possible == bool(check.pair(counts).any())
+        assert check.possible() == possible == bool(check.pair(counts).any())
 
     def test_rows_and_likeness(self):
         y, event, weight = np.arange(4.0), np.array([1, 0, 1, 1]), np.array([1.0, 2, 0, 1])
