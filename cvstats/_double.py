@@ -82,7 +82,7 @@ def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, flo
     scores = scores[~np.isnan(scores)]
     units = np.arange(data.n) if groups is None else groups
     left = machine.scores((units[None, :] != np.unique(units)[:, None]).astype(np.int32))[:, 0]
-    if len(scores) < 2 or np.isnan(left).any():
+    if len(scores) < 2 or not np.isfinite(left).all():  # an infinite loss has no jackknife
         return np.nan, np.nan, np.nan
     below = (np.sum(scores < evidence.naive) + np.sum(scores <= evidence.naive)) / (2 * len(scores))
     bias = float(ndtri(np.clip(below, 1 / (2 * len(scores)), 1 - 1 / (2 * len(scores)))))

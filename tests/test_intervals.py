@@ -627,6 +627,15 @@ class TestBca:
         given = evidence(scores=np.ones(1), wins=np.ones(1), naive=1.0, cube=cube, seed=5)
         assert bca_limits(given, 0.95, 100) == (1.0, 1.0, 0.0)
 
+    def test_an_infinite_loss_has_no_jackknife_and_so_no_limits(self):
+        y = np.arange(40) % 2
+        p = np.clip(0.5 + 0.4 * (y - 0.5) + 0.2 * np.random.default_rng(0).normal(size=40), 0.01, 0.99)
+        p[3] = 0.0  # certain, and wrong
+        out = cs.winner(cs.as_cube(p[:, None], y), "log_loss", interval="bca", times=50, rng=1)
+        assert float(out.estimate) == np.inf
+        for name in ("conf_low", "conf_high", "bound_low", "bound_high", "std_error"):
+            assert np.isnan(out[name])
+
     def test_estimate_beyond_all_draws_is_not_infinitely_biased(self):
         right = np.repeat([1.0, 0.0], 20)
         for naive, end in ((1.0, 1), (0.0, 0)):  # far from any draw's score

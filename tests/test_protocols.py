@@ -403,6 +403,15 @@ class TestBBC:
         with pytest.raises(ValueError, match="no configuration predicted every sample"):
             cs.bbc(cube, "accuracy", rng=1)
 
+    @pytest.mark.parametrize(("level", "least"), [(0.95, 40), (0.9, 20), (0.99, 200), (0.8, 10)])
+    def test_each_tail_of_a_percentile_interval_holds_a_draw(self, level, least):
+        cube = cs.simulate_cube(30, 4, rng=1)
+        for draws, interval, times in ((None, "percentile", least), (None, "calibrated", 5)):
+            out = cs.bbc(cube, "accuracy", draws=draws, interval=interval, times=times, level=level, rng=1)
+            assert int(out.n_draws) == times
+        with pytest.raises(cs.InputError, match=f"`times`={least - 1} is too small .* at least {least} draws"):
+            cs.bbc(cube, "accuracy", times=least - 1, level=level, rng=1)
+
     def test_too_few_draws_for_the_interval(self):
         with pytest.raises(
             ValueError, match=r"`times`=20 is too small for a percentile interval at level 0.95: at least 40"
