@@ -200,6 +200,9 @@ def test_bad_input():
     inner = cube.expand_dims(outer_fold=[0, 1])
     with pytest.raises(cs.InputError, match="give `selection` or `inner`, not both"):
         evaluation_protocols(cube, selection=selection, inner=inner)
+    gap = xr.DataArray(np.eye(12, 6, dtype=bool), dims=("sample", "configuration")) & (selection.realisation == 2)
+    with pytest.raises(cs.InputError, match="no configuration predicted every sample"):  # in one realisation of five
+        evaluation_protocols(cube, selection=selection.where(~gap))
     with pytest.raises(cs.InputError, match="evaluation_protocols with `inner` needs the coordinate 'fold'"):
         evaluation_protocols(cube, inner=inner)
 

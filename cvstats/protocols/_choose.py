@@ -68,7 +68,7 @@ def combined_score(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen
     repeats = cube.sizes.get("repeat", 1)
     table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     order = np.argsort(folds, kind="stable")
-    code = order[np.minimum(np.searchsorted(folds, table, sorter=order), len(folds) - 1)]
+    code = order[np.searchsorted(folds, table, sorter=order)]
     place = np.broadcast_to(chosen, (len(folds), repeats))[code, np.arange(repeats)]
     place = np.where(folds[code] == table, place, -1)  # in no fold
     where = {"sample": xr.DataArray(np.arange(len(table)), dims=["sample"])}
