@@ -33,7 +33,7 @@ class LabelCheck:
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
         w = weights if self.weight is None else weights * self.weight
-        codes = self._codes()
+        codes = self.codes()
         if codes:
             member = np.stack([self.y == code for code in codes], axis=1)
             kind = np.float64 if w.dtype.kind == "f" else np.float32
@@ -82,7 +82,7 @@ class LabelCheck:
             return len(y) >= 4 and int(np.unique(y, return_counts=True)[1].max()) <= len(y) - 2
         if self.requires == "pairs":
             return self._two_pairs(counted)
-        return all(len(np.unique(unit[y == code])) >= 2 for code in self._codes())
+        return all(len(np.unique(unit[y == code])) >= 2 for code in self.codes())
 
     def _two_pairs(self, counted: np.ndarray) -> bool:
         """Return whether two comparable pairs exist that share no sample: the two earliest events can begin them."""
@@ -93,7 +93,7 @@ class LabelCheck:
         later = np.sort(np.delete(rank, events))[-2:]
         return len(events) == 2 and len(later) == 2 and bool(np.all(rank[events] < later))
 
-    def _codes(self) -> list[int]:
+    def codes(self) -> list[int]:
         """Return the classes that a draw must hold."""
         if self.requires not in ("classes", "positive", "negative"):
             return []

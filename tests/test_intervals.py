@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -716,3 +717,32 @@ class TestRefusals:
         assert len(caught) == 1
         assert np.isnan(both(out)).all()
         assert np.isfinite(float(out.estimate))
+
+    @pytest.mark.parametrize(
+        ("metric", "sizes", "few"),
+        [
+            ("sensitivity", (20, 4), 4),
+            ("sensitivity", (4, 20), None),
+            ("specificity", (4, 20), 4),
+            ("specificity", (20, 4), None),
+            ("average_precision", (4, 20), None),
+            ("average_precision", (20, 4), 4),
+            ("average_precision", (4, 20, 20), 4),  # the mean over classes, each in turn the positive one
+            ("average_precision", (20, 20, 4), 4),
+            ("balanced_accuracy", (20, 4), 4),
+            ("accuracy", (20, 4), None),
+        ],
+    )
+    def test_few_of_a_class_that_the_metric_needs(self, metric, sizes, few):
+        y = np.repeat(np.arange(len(sizes)), sizes)
+        rng = np.random.default_rng(1)
+        p = rng.dirichlet(np.ones(len(sizes)), size=(len(y), 2)) + 0.3 * np.eye(len(sizes))[y][:, None]
+        p /= p.sum(axis=-1, keepdims=True)
+        cube = cs.as_cube(p, y, classes=range(3)) if len(sizes) == 3 else cs.as_cube(p[..., 1], y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out = cs.bbc(cube, metric, times=100, rng=1)
+        text = " ".join(str(one.message) for one in caught)
+        assert ("of a class" in text) == (few is not None)
+        assert few is None or f"limits are NaN: {few} of a class is fewer than 5" in text
+        assert np.isnan(both(out)).all() == (few is not None)

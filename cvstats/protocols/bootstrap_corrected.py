@@ -15,6 +15,7 @@ from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
 from cvstats._results import call_text, qualifiers, result
 from cvstats._scan import Scan
+from cvstats._usable import LabelCheck
 from cvstats.cube import is_lazy, scan_cube
 from cvstats.intervals import Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
@@ -250,7 +251,7 @@ def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[
     if metric.requires not in CLASS_METRICS:
         return n, n
     codes, classes = encode_labels(cube)
-    wanted = {"positive": [1], "negative": [0]}.get(metric.requires, list(range(classes)))
+    wanted = LabelCheck(metric.requires, codes, None, None, classes).codes()
     return n, min(int((codes[rows] == code).sum()) for code in wanted)
 
 
