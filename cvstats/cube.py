@@ -163,7 +163,7 @@ def _check_form(cube: xr.DataArray) -> str:
     coords = (
         cube.coords.variables
     )  # the variables themselves: building a DataArray for each would cost more than the checks
-    for name in ("label", "kind"):
+    for name in ("label", "kind", "sample", "configuration"):
         if name not in coords:
             raise InputError(f"`cube` has no coordinate {name!r}. Make it with as_cube(predictions, labels).")
     if cube.size == 0:
@@ -238,8 +238,10 @@ def _fractions(values: np.ndarray) -> bool:
 
 def _needed_coordinate(cube: xr.DataArray, kind: str) -> str | None:
     """Return the coordinate that predictions of this kind cannot be read without."""
-    if kind == "value" or "event" in cube.coords.variables or "label_class" in cube.dims:
+    if kind == "value" or "event" in cube.coords.variables:
         return None
+    if "label_class" in cube.dims:
+        return "label_class"
     return "classes" if kind == "label" else "positive"
 
 

@@ -155,8 +155,17 @@ def map_batches(
 
 
 def aligned(other: xr.DataArray, cube: xr.DataArray, argument: str = "judge_cube") -> xr.DataArray:
-    """Return `other` in the cube's order of samples and configurations; raise naming the labels that do not match."""
-    for dim in ("sample", "configuration"):
+    """Return `other` in the cube's order of samples, configurations and classes; raise naming what does not match.
+
+    What carries no labels is taken to be in the cube's order.
+    """
+    for dim in ("sample", "configuration", "label_class"):
+        if dim not in other.dims or dim not in cube.dims:
+            continue
+        if dim not in other.indexes:
+            if other.sizes[dim] != cube.sizes[dim]:
+                raise InputError(f"`{argument}` has {other.sizes[dim]} along {dim!r}, the cube {cube.sizes[dim]}.")
+            other = other.assign_coords({dim: cube[dim].values})
         here, there = cube.indexes[dim], other.indexes[dim]
         if here.equals(there):
             continue

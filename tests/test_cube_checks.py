@@ -146,3 +146,10 @@ class TestFiles:
             assert again[name].dims == cube[name].dims
         np.testing.assert_array_equal(again.values, cube.values)
         xr.testing.assert_equal(cs.as_cube(again), again)
+
+
+@pytest.mark.parametrize("name", ["sample", "configuration", "label", "kind", "label_class"])
+def test_every_coordinate_that_names_something_is_needed(name):
+    cube = cs.as_cube(np.full((4, 2, 3), 1 / 3), [0, 1, 2, 0], classes=range(3))
+    with pytest.raises(cs.InputError, match=f"has no coordinate '{name}'"):
+        cs.check_cube(cube.drop_vars(name))

@@ -447,6 +447,8 @@ def test_bad_input():
             drop_configurations(cube, "accuracy", threshold=threshold)
     with pytest.raises(cs.InputError, match="`min_predictions` must be a whole number"):
         bbcd(cube, "accuracy", min_predictions=-1)
+    with pytest.raises(cs.InputError, match="`min_predictions` must be a whole number"):
+        drop_configurations(cube, "accuracy", min_predictions=-1)
     with pytest.raises(cs.InputError, match="bbcd needs the coordinate 'fold'"):
         bbcd(cube.drop_vars("fold"), "accuracy")
     with pytest.raises(cs.InputError, match="`times`=30 is too small"):

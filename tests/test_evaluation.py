@@ -134,6 +134,32 @@ def test_criterion_chooses_and_metric_judges():
     eta, ridge = np.median(values.eta.values[chosen[:5]]), np.median(values.ridge.values[chosen[:5]])
     median = int(np.flatnonzero((values.eta.values == eta) & (values.ridge.values == ridge))[0])
     np.testing.assert_allclose(out.value.sel(protocol="median"), own[:, median])
+    once = values.isel(realisation=4, drop=True)
+    out = evaluation_protocols(test, "error_rate", selection=values, external=once, criterion="mse", first=5)
+    assert set(out.selected.sel(protocol="external").values.tolist()) == {names[chosen[4]]}
+
+
+def test_a_realisation_that_cannot_choose_has_no_value():
+    """In the second of five only positives are predicted: no AUC chooses there, and the median is that of the rest."""
+    label = np.arange(12) % 2
+    p = np.full((12, 3, 5), 0.5)
+    for realisation, configuration in enumerate([1, 2, 1, 0, 2]):
+        p[label == 1, configuration, realisation] = 0.9
+    array = xr.DataArray(p, dims=("sample", "configuration", "realisation"))
+    cube, selection = (cs.as_cube(part, label, configurations=[3, 1, 2]) for part in (array[..., ::-1], array))
+    gaps = selection.where((selection.label == 1) | (selection.realisation != 1))
+    with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
+        out = evaluation_protocols(cube, "auc", selection=gaps, first=4)
+    np.testing.assert_array_equal(out.selected.sel(protocol="internal"), [1, NAN, 1, 3, 2])
+    np.testing.assert_array_equal(out.value.sel(protocol="internal"), [0.5, NAN, 1, 0.5, 0.5])
+    assert out.selected.sel(protocol="median").values.tolist() == [1] * 5  # of 1, 1, 3
+    assert out.n.values.tolist() == [4, 5, 0]
+
+
+def test_one_protocol_alone_has_no_rank():
+    out = evaluation_protocols(errors_cube(JUDGE), external=errors_cube(CHOOSE, n=12))
+    assert np.isfinite(out.estimate.values).tolist() == [False, False, True]
+    assert np.isnan(out.mean_rank).all()
 
 
 def test_cross_validated_form_agrees_with_ncv():

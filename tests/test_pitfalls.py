@@ -95,6 +95,7 @@ def test_principles_and_rules():
     out = implementations(labels_cube(WRONG, folds=FOLD))
     keeps = out.implementation.values[(out.out_of_sample & out.internal_coherence).values]
     assert keeps.tolist() == ["[Pi1]-[CV3]"]
+    assert out.implementation.values[out.out_of_sample.values].tolist() == ["[Pi1]-[CV3]"]
     assert out.implementation.values[out.internal_coherence.values].tolist() == ["[Pi1]-[CV2]", "[Pi1]-[CV3]"]
     assert out.rule.sel(implementation="[Pi2]-[CV2]").item() == "(17)"
     assert out.rule.sel(implementation="[Pi1]-[CV3]").item() == "(13)"
@@ -120,6 +121,9 @@ def test_missing_inputs_give_missing_rows():
     known = out.implementation.values[np.isfinite(out.estimate.values)]
     assert known.tolist() == ["[Pi1]-[CV1]", "[Pi1]-(9)"]
     assert np.isnan(out.selected.sel(implementation="[Pi1]-[CV2]"))
+    truth = xr.DataArray([0.4, 0.5, 0.6], dims="configuration")
+    there = implementations(cube, truth=truth)
+    np.testing.assert_array_equal(np.isnan(there.truth), np.isnan(there.estimate))
     partial = implementations(cube, training=inside(TRAINING))
     assert float(partial.estimate.sel(implementation="[Pi1]-[CV2]")) == pytest.approx(3 / 6)
     assert np.isnan(partial.selected.sel(implementation="[Pi1]-[CV2]"))  # (17) needs the resubstitution errors
@@ -166,6 +170,7 @@ def test_a_fold_that_cannot_choose_predicts_nothing():
     with pytest.warns(cs.CvstatsWarning, match="auc is NaN"):
         row = implementations(cs.as_cube(p, label, folds=fold), "auc").sel(implementation="[Pi1]-(9)")
     np.testing.assert_array_equal(row.chosen, [1, NAN, 1])
+    assert np.isnan([row.chosen_low, row.chosen_high]).all()
     rest = fold != 1
     assert float(row.estimate) == pytest.approx(float(cs.auc(cs.as_cube(p[rest, 1:2], label[rest]))[0]), rel=1e-14)
 
@@ -199,6 +204,20 @@ def test_other_metrics_score_what_each_fold_chose():
     assert row.chosen.values.tolist() == chosen.tolist()
     assert float(row.estimate) == pytest.approx(float(cs.auc(mixed)[0]), rel=1e-12)
     assert float(out.estimate[0]) == pytest.approx(float(cs.auc(cube).max()))  # the greatest, not the least
+
+
+def test_resubstitution_is_read_as_the_cube_is():
+    rng = np.random.default_rng(5)
+    label, fold = np.array(["no", "yes"])[np.arange(20) % 2], np.arange(20) // 5
+    cube = cs.as_cube(rng.random((20, 4)), label, folds=fold, positive="no", threshold=0.3)
+    inner = cube.drop_vars("fold").expand_dims(outer_fold=range(4))
+    inner = inner.where(xr.DataArray(fold, dims="sample") != inner.outer_fold)
+    bare = cube.drop_vars(["label", "kind", "positive", "threshold", "fold"])
+    for metric in ("auc", "error_rate"):
+        out = implementations(cube, metric, training=inner, resubstitution=bare)
+        value = cs.score(cube, metric)
+        expected = int(np.argmax(value.values) if metric == "auc" else np.argmin(value.values))
+        assert int(out.selected.sel(implementation="[Pi1]-[CV2]")) == expected
 
 
 def test_class_probabilities_and_regression():
@@ -255,6 +274,12 @@ def test_folds_numbered_throughout_the_repeats():
         there = b.chosen.sel(row).sel(outer_fold=[3 * repeat, 3 * repeat + 1, 3 * repeat + 2], repeat=repeat)
         np.testing.assert_array_equal(there, a.chosen.sel(row).sel(repeat=repeat))
         assert np.isnan(b.chosen.sel(row).sel(repeat=repeat)).sum() == 3
+    shared = cube.assign_coords(fold=cube.fold.isel(repeat=0, drop=True))
+    each = cube.assign_coords(fold=shared.fold.expand_dims(repeat=2, axis=1))
+    xr.testing.assert_equal(implementations(shared), implementations(each))
+    named = implementations(cube.assign_coords(repeat=["first", "second"]))
+    assert named.chosen["repeat"].values.tolist() == ["first", "second"]
+    assert "repeat" not in implementations(cube.drop_vars("repeat")).coords
 
 
 @pytest.mark.parametrize("mark", [2, -1])
@@ -273,6 +298,7 @@ def test_a_fold_that_nobody_predicted_is_left_out(mark):
     own = out.chosen.sel(implementation="[Pi1]-(9)")
     assert own.outer_fold.values.tolist() == ([0, 1, 2] if mark == 2 else [0, 1])
     np.testing.assert_array_equal(own[:2], expected.chosen.sel(implementation="[Pi1]-(9)"))
+    assert np.isnan(own[2:]).all()
     nested = out.sel(implementation="[Pi1]-[CV3]")
     fold, right = cube.fold.values, cube.values == cube.label.values[:, None]
     wrong = [~right[fold == f, int(nested.chosen[f])] for f in (0, 1)]
@@ -300,6 +326,8 @@ def test_bad_input():
         implementations(cube, leaky=labels_cube(LEAKY, folds=FOLD, configurations=[1, 2, 5]))
     with pytest.raises(cs.InputError, match="`resubstitution` does not match the cube along 'configuration'"):
         implementations(cube, resubstitution=labels_cube(RESUBSTITUTION, configurations=[1, 2, 5]))
+    with pytest.raises(cs.InputError, match="has no coordinate 'label'"):
+        implementations(cube, leaky=labels_cube(LEAKY, folds=FOLD).drop_vars("label"))
     with pytest.raises(cs.InputError, match="`truth` must be a DataArray over 'configuration'"):
         implementations(cube, truth=[0.1, 0.2, 0.3])
     with pytest.raises(cs.InputError, match=r"`truth` lacks the configurations \[5\]"):

@@ -302,6 +302,78 @@ class TestNCV:
             with pytest.raises(cs.InputError, match=rf"must be a DataArray over 'sample'.*; got {found}"):
                 cs.ncv(cube, "accuracy", inner=wrong)
 
+    @pytest.mark.parametrize(
+        ("metric", "classes", "repeats", "inner_repeats", "folds"),
+        [
+            ("accuracy", 2, 1, 1, "equal"),
+            ("accuracy", 2, 2, 1, "unequal"),
+            ("brier", 3, 1, 1, "none"),
+            ("brier", 3, 1, 2, "equal"),
+            ("brier", 3, 2, 2, "unequal"),
+            ("accuracy", 2, 1, 2, "none"),
+            ("accuracy", 2, 1, 1, "named"),
+        ],
+    )
+    def test_against_plain_loops(self, metric, classes, repeats, inner_repeats, folds):
+        """Gaps, classes, inner repeats, unequal inner folds: every training set chooses, its fold judges."""
+        rng = np.random.default_rng(7)
+        n, m, k = 36, 4, 3
+        y = np.arange(n) % classes
+        better = np.array([0.0, 0.3, 0.35, 1.0]).reshape(m, 1, 1)
+        p = rng.dirichlet(np.ones(classes), size=(n, m, repeats)) + better * np.eye(classes)[y][:, None, None]
+        inside = rng.dirichlet(np.ones(classes), size=(n, m, k, repeats, inner_repeats))
+        inside += better[..., None, None] * np.eye(classes)[y][:, None, None, None, None]
+        p, inside = (part / part.sum(axis=-1, keepdims=True) for part in (p, inside))
+        fold = np.stack([rng.permutation(n) % k for _ in range(repeats)], axis=1)
+        for f in range(k):
+            for r in range(repeats):
+                inside[fold[:, r] == f, :, f, r] = np.nan
+        inside[1, 3] = np.nan  # the last configuration lacks a sample wherever others have it
+        inside[2, 2, :, :, 0] = np.nan  # the third in one inner repeat only, which bars it when there is one
+        if classes == 3:
+            inside[4, 1, 0, :, :, 0] = np.nan  # the second one class of one sample in one training set
+        own = {"equal": np.arange(n) % 2, "unequal": np.arange(n) % np.array([[2], [2], [3]]), "none": None}
+        own = np.array(["x", "y"])[own["equal"]] if folds == "named" else own[folds]
+        dims = ["sample", "configuration", "outer_fold", "repeat", "inner_repeat", "label_class"]
+        inner = xr.DataArray(inside, dims=dims, coords={"outer_fold": range(k)})
+        outer = xr.DataArray(p, dims=["sample", "configuration", "repeat", "label_class"])
+        if own is not None:
+            own = np.broadcast_to(own, (k, n)).T
+            inner = inner.assign_coords(fold=(("sample", "outer_fold"), own))
+        if classes == 2:
+            inner, outer = (part.isel(label_class=1) for part in (inner, outer))
+        inner = inner if inner_repeats > 1 else inner.isel(inner_repeat=0)
+        if repeats == 1:
+            inner, outer = (part.isel(repeat=0) for part in (inner, outer))
+        cube = cs.as_cube(outer, y, folds=fold if repeats > 1 else fold[:, 0], classes=range(classes))
+        inner = inner.assign_coords(sample=cube["sample"].values, configuration=cube["configuration"].values)
+
+        def value(rows, q):
+            loss = np.sum((q[rows] - np.eye(classes)[y[rows]]) ** 2, axis=1) if classes == 3 else None
+            return -loss.mean() if classes == 3 else np.mean((q[rows, 1] > 0.5) == y[rows])
+
+        chosen, judged = np.empty((k, repeats), int), np.empty((k, repeats))
+        for f in range(k):
+            for r in range(repeats):
+                there = ~np.isnan(inside[:, :, f, r]).any(axis=-1)  # sample, configuration, inner repeat
+                complete = there.any(axis=2).sum(axis=0) == there.any(axis=(1, 2)).sum()
+                ids = np.zeros(n, int) if own is None else own[:, f]
+                scores = []
+                for j in range(m):
+                    each = []
+                    for s in range(inner_repeats):
+                        rows = [np.flatnonzero(there[:, j, s] & (ids == name)) for name in np.unique(ids)]
+                        each.append(np.mean([value(row, inside[:, j, f, r, s]) for row in rows]))
+                    scores.append(np.mean(each) if complete[j] else -np.inf)
+                chosen[f, r] = int(np.argmax(scores))
+                judged[f, r] = value(np.flatnonzero(fold[:, r] == f), p[:, chosen[f, r], r])
+        sign = -1 if classes == 3 else 1
+        out = cs.ncv(cube, metric, inner=inner)
+        np.testing.assert_array_equal(out.selected_fold.values.reshape(k, repeats), chosen)
+        np.testing.assert_allclose(out.fold_estimate.values.reshape(k, repeats), sign * judged, rtol=1e-12)
+        assert float(out.estimate) == pytest.approx(sign * judged.mean(), rel=1e-12)
+        assert len(np.unique(chosen)) > 1
+
     def test_a_fold_that_nobody_predicted_is_left_out(self):
         correct = np.array([[1, 0], [1, 0], [0, 1], [1, 1], [0, 0], [1, 0]], float)
         folds = np.array([0, 0, 1, 1, 2, 2])
@@ -314,11 +386,64 @@ class TestNCV:
         assert float(out.estimate) == 0.25
         assert float(cs.ncv(cube, "accuracy", inner=inner, average="pooled").estimate) == 0.25
 
+    def test_inner_predictions_are_matched_by_name_or_else_by_order(self):
+        rng = np.random.default_rng(3)
+        y, fold = np.arange(18) % 3, np.arange(18) // 6
+        cube = cs.as_cube(rng.dirichlet(np.ones(3), size=(18, 4)), y, classes=range(3), folds=fold)
+        inner = cube.drop_vars("fold").expand_dims(outer_fold=[0, 1, 2]).copy()
+        inner = inner.where(xr.DataArray(fold, dims="sample") != inner.outer_fold)
+        plain = inner.drop_vars(["label", "kind"])
+        expected = cs.ncv(cube, "brier", inner=inner)
+        turned = plain.isel(sample=slice(None, None, -1), configuration=[2, 0, 3, 1], label_class=[1, 2, 0])
+        bare = plain.drop_vars(["sample", "configuration", "label_class"])
+        for same in (plain, turned, bare):
+            np.testing.assert_array_equal(cs.ncv(cube, "brier", inner=same).fold_estimate, expected.fold_estimate)
+        assert len(np.unique(expected.selected_fold)) > 1
+        for dim, size in (("sample", 18), ("configuration", 4), ("label_class", 3)):
+            with pytest.raises(cs.InputError, match=f"`inner` has {size - 1} along '{dim}', the cube {size}"):
+                cs.ncv(cube, "brier", inner=bare.isel({dim: slice(1, None)}))
+            with pytest.raises(cs.InputError, match=f"`inner` does not match the cube along '{dim}'"):
+                cs.ncv(cube, "brier", inner=plain.isel({dim: slice(1, None)}))
+
     def test_folds_must_have_the_same_names_in_every_repeat(self):
         cube, inner = cs.simulate_cube(24, 4, repeats=2, folds=3, inner=True, rng=5)
         shifted = cube.assign_coords(fold=cube.fold + xr.DataArray([0, 3], dims="repeat"))
         with pytest.raises(cs.InputError, match="`inner` needs folds with the same names in every repeat"):
             cs.ncv(shifted, "accuracy", inner=inner)
+
+    def test_a_fold_of_everything_and_leaks_are_named_wherever_they_are(self):
+        """In one of two data sets all samples are in fold 1; in another, the second repeat leaks."""
+        cube, inner = cs.simulate_cube(12, 2, repeats=2, folds=3, inner=True, rng=5)
+        leak = inner.copy(deep=True)
+        own = cube["fold"].isel(repeat=1).values
+        leak[{"repeat": 1, "outer_fold": 2, "sample": int(np.flatnonzero(own == 2)[1]), "configuration": 0}] = 1.0
+        found = rf"`inner` leaks: outer fold 2 has .* samples {np.flatnonzero(own == 2)[1]};"
+        with pytest.raises(cs.InputError, match=found):
+            cs.ncv(cube, "accuracy", inner=leak)
+        two = xr.concat([cube, cube], dim=xr.DataArray(["a", "b"], dims="dataset", name="dataset"))
+        both = xr.concat([leak, inner], dim=xr.DataArray(["a", "b"], dims="dataset", name="dataset"))
+        with pytest.raises(cs.InputError, match=found):
+            cs.ncv(two, "accuracy", inner=both)
+        one, inside = cube.isel(repeat=0, drop=True), inner.isel(repeat=0, drop=True)
+        folds = xr.DataArray(np.stack([one.fold.values, np.ones(12, int)]), dims=("dataset", "sample"))
+        with pytest.raises(cs.InputError, match="outer fold 1 holds every sample"):
+            cs.ncv(one.expand_dims(dataset=["a", "b"]).assign_coords(fold=folds), "accuracy", inner=inside)
+
+    def test_one_repeat_needs_no_dimension_of_its_own(self):
+        cube, inner = cs.simulate_cube(24, 4, repeats=2, folds=3, inner=True, rng=5)
+        one = cs.ncv(cube.isel(repeat=[0]), "accuracy", inner=inner.isel(repeat=0, drop=True))
+        assert float(one.estimate) == float(
+            cs.ncv(cube.isel(repeat=0), "accuracy", inner=inner.isel(repeat=0)).estimate
+        )
+
+    def test_predictions_in_no_fold_are_not_judged(self):
+        cube, inner = cs.simulate_cube(24, 4, folds=3, inner=True, rng=5)
+        there = np.arange(24) % 5 != 0
+        marked = cube.assign_coords(fold=cube.fold.where(there, -1))
+        for average in ("fold", "pooled"):
+            out = cs.ncv(marked, "accuracy", inner=inner, average=average)
+            gone = cs.ncv(marked.where(xr.DataArray(there, dims="sample")), "accuracy", inner=inner, average=average)
+            assert float(out.estimate) == float(gone.estimate)
 
     def test_missing_outer_folds_are_named(self):
         correct = [[1, 0], [1, 0], [0, 1], [1, 1]]
@@ -551,18 +676,32 @@ class TestWinner:
                     values.append(right[weights == 0][:, best][:, others].mean())
         assert float(out.estimate) == pytest.approx(np.mean(values), abs=1e-12)
 
-    def test_smoothed_ncv_by_brute_force(self):
+    @pytest.mark.parametrize("metric", ["accuracy", "mse", "brier"])
+    def test_smoothed_ncv_by_brute_force(self, metric):
         cube, inner = cs.simulate_cube(30, 4, folds=3, inner=True, rng=4)
-        out = cs.winner(cube, "accuracy", inner=inner, times=200, rng=2)
-        from cvstats.protocols.bootstrap_corrected import make_draws
-
         right = (cube.values == cube["label"].values[:, None]).astype(float)
+        if metric != "accuracy":
+            rng = np.random.default_rng(1)
+            p = np.where(right == 1, cube["label"].values[:, None], 1 - cube["label"].values[:, None])
+            p = 0.1 + 0.8 * p * rng.random(p.shape)
+            labels = cube["label"].values * (1.0 if metric == "mse" else 1)
+            kind = "value" if metric == "mse" else None
+            values = xr.DataArray(rng.random(inner.shape), dims=inner.dims).where(inner.notnull().values)
+            inner = values.assign_coords(outer_fold=inner["outer_fold"].values)
+            cube = cs.as_cube(p, labels, folds=cube["fold"].values, kind=kind)
+            right = (p - labels[:, None]) ** 2
+            inner = inner.assign_coords({name: cube[name] for name in cube.coords if name != "fold"})
+        out = cs.winner(cube, metric, inner=inner, times=200, rng=2)
+        assert out.method.item() == "bbc_ncv"
         fold = cube["fold"].values
         total = 0.0
         for number in range(3):
             training = inner.isel(outer_fold=number, sample=fold != number)
             part = cs.select_and_judge(
-                training.drop_vars("fold"), "accuracy", choose=make_draws(training, cs.accuracy, 200, 2, None), rng=2
+                training.drop_vars("fold", errors="ignore"),
+                metric,
+                choose=make_draws(training, get_metric(metric), 200, 2, None),
+                rng=2,
             )
             total += (right[fold == number] @ part.win_rate.values).sum()
         assert float(out.estimate) == pytest.approx((float(out.bbc_plain) + total / 30) / 2, abs=1e-12)

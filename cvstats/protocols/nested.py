@@ -175,6 +175,7 @@ def _pooled(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.nd
         picked = outer.isel(
             sample=xr.DataArray(np.arange(len(held)), dims="sample"), configuration=xr.DataArray(column, dims="sample")
         )
+        picked = picked.where(xr.DataArray(np.isin(held, folds), dims="sample"))  # nothing chose for what is in no fold
         one = picked.drop_vars("configuration").expand_dims(configuration=[0]).transpose(*outer.dims)
         values.append(float(score(one, metric)[0]))
     return float(np.mean(values))
