@@ -141,6 +141,43 @@ class TestTuned:
         assert float(out.naive) == pytest.approx(10 / 12)
         assert float(out.optimism) == pytest.approx(10 / 12 - 0.375)
 
+    def test_cvm_cv_averages_folds_within_repeats(self):
+        rng = np.random.default_rng(3)
+        correct = (rng.random((10, 3, 3)) < [[0.5], [0.6], [0.7]]).astype(int)
+        fold = np.stack([rng.permutation(10) % 4 for _ in range(3)], axis=1)
+        out = cs.cvm_cv(labels_cube(correct, folds=fold), "accuracy", average="fold")
+        each = np.array(
+            [[np.mean([correct[fold[:, r] == f, j, r].mean() for f in range(4)]) for r in range(3)] for j in range(3)]
+        )
+        first = int(np.argmax(each[:, 0]))
+        assert int(out.selected_first) == first
+        assert float(out.estimate) == pytest.approx(each[first, 1:].mean(), abs=1e-14)
+        assert float(out.naive) == pytest.approx(each.mean(axis=1).max(), abs=1e-14)
+        assert int(out.selected) == int(np.argmax(each.mean(axis=1)))
+        with pytest.raises(cs.InputError, match="`average`"):
+            cs.cvm_cv(labels_cube(correct, folds=fold), "accuracy", average="mean")
+
+    def test_one_fold_has_no_standard_error(self):
+        assert np.isnan(cs.cv(labels_cube([[1, 0], [1, 1], [0, 1]], folds=[0, 0, 0]), "accuracy").std_error).all()
+        two = cs.cv(labels_cube([[1, 0], [1, 1], [0, 1]], folds=[0, 0, 1]), "accuracy").std_error
+        np.testing.assert_allclose(two, [0.5, 0.25])  # fold scores 1, 0 and 1/2, 1
+
+    def test_no_error_and_only_errors(self):
+        """Nothing is divided by a score of zero, and an estimate at the end of the range is inside it."""
+        for right, metric in itertools.product((0, 1), ("accuracy", "error_rate")):
+            cube = labels_cube(np.full((6, 2), right), folds=[0, 0, 0, 1, 1, 1])
+            value = float(right == (metric == "accuracy"))
+            for out in (cs.cvt(cube, metric), cs.tt(cube, metric)):
+                assert (float(out.estimate), float(out.optimism)) == (value, 0.0)
+
+    def test_tt_outside_the_range_in_one_of_two_data_sets(self):
+        """Each fold is won by another configuration: the score 1/3 minus the bias 2/3 is below zero."""
+        wrong = labels_cube([[1, 0, 0], [0, 1, 0], [0, 0, 1]], folds=[0, 1, 2])
+        two = xr.concat([wrong, wrong.copy(data=np.broadcast_to(wrong.label.values[:, None], (3, 3)) * 1.0)], dim="set")
+        with pytest.warns(cs.CvstatsWarning, match=r"the corrected accuracy lies outside \[0, 1\]"):
+            out = cs.tt(two, "accuracy")
+        np.testing.assert_allclose(out.estimate, [1 / 3 - 2 / 3, 1])
+
     def test_cvm_cv_needs_two_repeats(self):
         with pytest.raises(ValueError, match=r"cvm_cv .* needs two; the cube has 1"):
             cs.cvm_cv(labels_cube([[1], [0]]), "accuracy")

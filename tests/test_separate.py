@@ -238,6 +238,28 @@ def test_a_class_without_errors_is_named():
     assert float(out.conf_high[0]) > float(out.estimate[0])
 
 
+def test_one_small_class_has_no_limits_and_so_has_the_whole():
+    values = np.zeros((16, 1, 2))
+    values[[0, 6, 9, 13]] = 1
+    cube = separate_cube(values, np.repeat([0, 1], [4, 12]))
+    with pytest.warns(cs.CvstatsWarning, match="classes 0 have fewer than 5 samples") as caught:
+        out = separate_cv(cube, prior=0.5, rng=1)
+    assert len(caught) == 1
+    for name in ("std_error", "conf_low", "conf_high", "bound_low", "bound_high"):
+        assert np.isnan(out[name]).all()
+    for name in ("class_std_error", "class_conf_low", "class_conf_high"):
+        assert np.isfinite(out[name].values).tolist() == [[False, True]]
+
+
+def test_without_any_error_there_are_no_limits():
+    cube = separate_cube(np.repeat([0.0, 1.0], 10).reshape(20, 1, 1), np.repeat([0, 1], 10))
+    with pytest.warns(cs.CvstatsWarning, match="the error of classes 0, 1 does not vary"):
+        out = separate_cv(cube, prior=0.5, rng=1)
+    assert (float(out.estimate[0]), float(out.std_error[0])) == (0.0, 0.0)
+    for name in ("conf_low", "conf_high", "bound_low", "bound_high", "class_conf_low", "class_conf_high"):
+        assert np.isnan(out[name]).all()
+
+
 def test_same_numbers_from_dask_in_any_chunks():
     cube, _ = separate_gaussian(50, shrinkage=(0.0, 0.1, 0.5, 2.0, 8.0), repeats=2, rng=7)
     expected = separate_cv(cube, prior=0.3, times=100, rng=1)

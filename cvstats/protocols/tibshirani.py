@@ -61,7 +61,7 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
         scores = xr.DataArray(mean, dims="configuration")
-        choice = final_choice(part, found, average="fold", scores=scores)
+        choice = final_choice(part, found, scores=scores)
         performance = found.sign * values[choice.eligible]
         bias = float(np.mean(performance.max(axis=0) - found.sign * values[choice.index]))
         estimate = choice.value - found.sign * bias
