@@ -266,7 +266,8 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     Raises
     ------
     InputError
-        No such file; not a cube; corrupt or cut off. Tables of predictions are for `read_predictions`.
+        No such file; not a cube; corrupt or cut off; chunks that unpack to more than the array holds, or (shards, rare
+        codecs) cannot be checked for it. Tables of predictions are for `read_predictions`.
 
     Examples
     --------

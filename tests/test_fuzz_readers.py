@@ -423,6 +423,84 @@ def test_store_bombs(tmp_path: Path) -> None:
         assert "say that they hold 8,000,000,000,000" in (read(tmp_path / name) or "")
 
 
+def packed(kind: str, raw: bytes) -> bytes:
+    """Return bytes packed as a chunk of a Zarr store."""
+    import numcodecs
+    import pyarrow as pa
+
+    if kind == "zstd, no size":
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            stream.write(raw)
+        return bytes(sink.getvalue())
+    return bytes(numcodecs.get_codec({"id": kind}).encode(raw))
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [(2, kind) for kind in ("blosc", "zstd", "zstd, no size", "gzip", "zlib", "bz2", "lzma", "lz4")]
+    + [(3, kind) for kind in ("blosc", "zstd", "zstd, no size", "gzip")],
+)
+def test_chunk_bombs(version: int, kind: str, tmp_path: Path) -> None:
+    """A chunk of 64 bytes unpacks to 64 MB."""
+    import numcodecs
+    import zarr
+
+    codec: Any = numcodecs.get_codec({"id": kind.partition(",")[0]})
+    if version == 3:
+        zarr3 = {"blosc": zarr.codecs.BloscCodec, "zstd": zarr.codecs.ZstdCodec, "gzip": zarr.codecs.GzipCodec}
+        codec = zarr3[codec.codec_id]()
+    group = zarr.open_group(str(tmp_path / "b.zarr"), mode="w", zarr_format=version)
+    for name, values in (("prediction", np.full((4, 2), 0.5)), ("label", np.array([0.0, 1, 0, 1]))):
+        dims = ["sample", "configuration"][: values.ndim]
+        options: dict[str, Any] = {"dimension_names": dims} if version == 3 else {}
+        array = group.create_array(
+            name, shape=values.shape, chunks=values.shape, dtype="f8", compressors=codec, **options
+        )
+        array[...] = values
+        array.attrs["_ARRAY_DIMENSIONS"] = dims
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # format 3 has no word on it yet
+        zarr.consolidate_metadata(str(tmp_path / "b.zarr"), zarr_format=version)
+    chunk = tmp_path / "b.zarr" / "prediction" / ("0.0" if version == 2 else "c/0/0")
+    whole = chunk.read_bytes()
+    assert cs.read_cube(tmp_path / "b.zarr").shape == (4, 2)
+    chunk.write_bytes(packed(kind, np.full((4, 2), 0.25).tobytes()))
+    assert cs.read_cube(tmp_path / "b.zarr").values.max() == 0.25
+    chunk.write_bytes(packed(kind, bytes(2**26)))
+    tracemalloc.start()
+    text = read(tmp_path / "b.zarr") or ""
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
+    assert f"chunk {chunk.relative_to(tmp_path / 'b.zarr').as_posix()} is corrupt: it unpacks to more" in text
+    chunk.write_bytes(whole)
+    assert cs.read_cube(tmp_path / "b.zarr").shape == (4, 2)
+
+
+def test_texts_of_a_chunk(originals: dict[str, Path], tmp_path: Path) -> None:
+    """A chunk says that it holds 4 billion texts."""
+    path = tmp_path / "cube.zarr"
+    shutil.copytree(originals["cube.zarr"], path)
+    kind = json.loads((path / "group" / ".zarray").read_text())["compressor"]["id"]
+    (path / "group" / "0").write_bytes(packed(kind, b"\xff\xff\xff\xff\x01\x00\x00\x00g"))
+    assert "chunk group/0 is corrupt: it unpacks to more" in (read(path) or "")
+
+
+def test_chunks_that_cannot_be_checked(tmp_path: Path) -> None:
+    import numcodecs
+    import zarr
+
+    for name, options in {
+        "shards": {"shards": (4, 2), "zarr_format": 3},
+        "twice": {"filters": [numcodecs.Zlib()], "compressors": numcodecs.Zstd(), "zarr_format": 2},
+    }.items():
+        path = tmp_path / f"{name}.zarr"
+        group = zarr.open_group(str(path), mode="w", zarr_format=options.pop("zarr_format"))
+        group.create_array("prediction", shape=(4, 2), chunks=(2, 2), dtype="f8", **options)[...] = 0.5
+        assert "which is not read here; store it with zstd, blosc or gzip" in (read(path) or "")
+
+
 class Trap:
     """Leaves a mark when it is unpickled."""
 
@@ -465,3 +543,15 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
             (tmp_path / name).write_bytes(raw)
         assert read(tmp_path / name, labels=[0, 1]) is not None
     assert not Trap.mark.exists()
+
+
+def test_texts_longer_than_the_file(originals: dict[str, Path], tmp_path: Path) -> None:
+    """The HDF5 library would make room for texts of 4 GB."""
+    import h5py
+
+    raw, path = bytearray(originals["cube.nc"].read_bytes()), tmp_path / "cube.nc"
+    with h5py.File(originals["cube.nc"]) as file:
+        offset = file["configuration"].id.get_offset()
+    raw[offset : offset + 4] = b"\xff\xff\xff\x7f"
+    path.write_bytes(raw)
+    assert "texts are longer than the file" in (read(path) or "")

@@ -17,7 +17,7 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from ._guards import open_zarr
+from ._chunks import open_zarr
 from ._optional import needed
 from ._stores import decode, is_zarr, write_zarr
 

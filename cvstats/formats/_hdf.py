@@ -6,7 +6,7 @@ import io
 import mmap
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import xarray as xr
 
 from cvstats._check import InputError
 
+from ._guards import LARGE, RATIO
 from ._optional import needed
 
 Block = tuple[tuple[slice, ...], np.ndarray]
@@ -37,14 +38,33 @@ def open_hdf(path: Path) -> Iterator[xr.Dataset]:
                 f"{path.name}: this is not a netCDF-4 file (.nc) or Zarr store (.zarr). "
                 "For tables of predictions use read_predictions()."
             )
-        with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        raw.seek(0)
+        with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as image, ExitStack() as stack:
             if _endless(image):
                 raise InputError(f"{path.name}: the file is corrupt (its texts do not follow each other).")
-        raw.seek(0)
-        with h5py.File(raw, "r") as file:
+            file = stack.enter_context(h5py.File(raw, "r"))
+            if _too_long(file, image):
+                raise InputError(f"{path.name}: the file is corrupt (its texts are longer than the file).")
             dict(file.attrs)  # what fails here fails in h5netcdf as well, with a traceback on the terminal
-            with xr.open_dataset(xr.backends.H5NetCDFStore(h5netcdf.File(file, "r", decode_vlen_strings=True))) as data:
-                yield data
+            store = xr.backends.H5NetCDFStore(h5netcdf.File(file, "r", decode_vlen_strings=True))
+            yield stack.enter_context(xr.open_dataset(store))
+
+
+def _too_long(file: Any, image: Any) -> bool:
+    """Return whether texts are said to be longer than the file, or together than it could hold.
+
+    The HDF5 library makes room for each as it is told, up to 4 GB.
+    """
+    for data in file.values():
+        text = getattr(data, "dtype", np.dtype(int)).kind == "O" and data.size  # groups have none
+        offset = data.id.get_offset() if text else None
+        if offset is not None:
+            width = data.id.get_storage_size() // data.size  # length, place and number of each text
+            entries = np.frombuffer(image[offset : offset + data.size * width], np.uint8).reshape(-1, width)
+            lengths = np.ascontiguousarray(entries[:, :4]).view("<u4").astype(np.int64)
+            if lengths.max() > len(image) or lengths.sum() > max(LARGE, RATIO * len(image)):
+                return True
+    return False
 
 
 def _endless(raw: Any) -> bool:

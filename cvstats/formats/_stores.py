@@ -24,7 +24,8 @@ import xarray as xr
 from cvstats._check import InputError, clipped, show
 from cvstats._lazy import GROUP, PART
 
-from ._guards import first_line, open_zarr, refuse_bombs
+from ._chunks import open_zarr
+from ._guards import first_line, refuse_bombs
 from ._hdf import open_hdf, write_hdf
 from ._optional import needed
 
