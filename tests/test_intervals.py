@@ -652,6 +652,28 @@ class TestBca:
         assert made["level95"][1] > np.quantile(draws, 0.975) + 0.03
 
 
+@pytest.mark.parametrize(
+    ("interval", "metric"),
+    [
+        (cs.bca(100), "auc"),
+        (cs.bca(100), "accuracy"),
+        ("delong", "auc"),
+        ("wilson", "accuracy"),
+        ("calibrated", "auc"),
+        (cs.double_bootstrap(40, 10), "accuracy"),
+    ],
+)
+def test_samples_that_nobody_predicted_do_not_count(interval, metric):
+    rng = np.random.default_rng(1)
+    y = np.arange(40) % 2
+    p = np.clip(0.5 + 0.3 * (y - 0.5) + 0.2 * rng.normal(size=40), 0, 1)[:, None]
+    there = np.arange(40) % 7 != 3
+    gaps = cs.winner(cs.as_cube(np.where(there[:, None], p, np.nan), y), metric, interval=interval, times=50, rng=1)
+    rest = cs.winner(cs.as_cube(p[there], y[there]), metric, interval=interval, times=50, rng=1)
+    assert both(gaps) == both(rest)
+    assert float(gaps.conf_low) < float(gaps.estimate) < float(gaps.conf_high)
+
+
 class TestRefusals:
     def refused(self, cube, metric, interval, text):
         with pytest.raises(ValueError, match=text):

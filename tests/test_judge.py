@@ -273,6 +273,32 @@ class TestShapes:
         xr.testing.assert_identical(cube, before)
         xr.testing.assert_identical(draws, drawn)
 
+    @pytest.mark.parametrize("direction", ["maximize", "minimize"])
+    def test_a_configuration_without_a_score_cannot_win(self, direction):
+        def mean_unless_constant(y, p, w):
+            return np.sum(w * p) / np.sum(w) if np.ptp(p[w > 0]) else np.nan
+
+        metric = cs.as_metric(mean_unless_constant, name="mean", direction=direction)
+        cube = cs.as_cube(np.column_stack([np.ones(12), np.arange(12) / 12, np.arange(12) / 13]), np.arange(12) % 2)
+        draws = cs.bootstrap(cube, 30, rng=1)
+        out = cs.select_and_judge(cube, metric, choose=draws, judge=draws, rng=0)
+        best = 1 if direction == "maximize" else 2
+        assert out.selected.values.tolist() == [best] * 30
+        np.testing.assert_allclose(out.value, draws.values @ cube.values[:, best] / 12, rtol=1e-12)
+        alone = cs.select_and_judge(cube.isel(configuration=[0]), metric, choose=draws, rng=0)
+        assert int(alone.n_draws) == 0
+
+    def test_more_classes_than_a_byte_holds(self):
+        label = np.arange(300)
+        guess = np.stack([label, (label + 256) % 300, label], axis=1)
+        guess[::3, 0] = (guess[::3, 0] + 1) % 300
+        cube = cs.as_cube(guess, label)
+        draws = cs.bootstrap(cube, 20, rng=1)
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, judge=draws, rng=0)
+        np.testing.assert_allclose(out.score, [2 / 3, 0, 1])
+        assert out.selected.values.tolist() == [2] * 20
+        assert (out.value == 1).all()
+
     def test_custom_metric(self):
         @cs.as_metric(direction="maximize")
         def share(label, prediction, weight):
@@ -460,6 +486,17 @@ class TestBlocks:
         out = cs.select_and_judge(cube, "accuracy", choose=draws, rng=0)
         np.testing.assert_allclose(out.score_variance, (one - two) ** 2 / 2, atol=1e-15)
         assert np.isnan(cs.select_and_judge(cube, "accuracy", choose=draws[:1], rng=0).score_variance).all()
+
+    def test_variance_of_scores_far_from_zero(self):
+        """Sums of squares of the scores themselves would lose all digits."""
+        rng = np.random.default_rng(0)
+        y = rng.normal(size=20)
+        cube = cs.as_cube(y[:, None] + 1e4 + 1e-3 * rng.normal(size=(20, 3)), y)
+        draws = cs.bootstrap(cube, 50, rng=1)
+        out = cs.select_and_judge(cube, "mse", choose=draws, rng=0)
+        loss = (cube.values - y[:, None]) ** 2
+        scores = draws.values @ (loss - 1e8) / 20
+        np.testing.assert_allclose(out.score_variance, scores.var(axis=0, ddof=1), rtol=1e-5)
 
     def test_unusable_draws_do_not_count_in_the_variance(self):
         cube = binary(digits=12)
