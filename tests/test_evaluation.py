@@ -156,6 +156,41 @@ def test_a_realisation_that_cannot_choose_has_no_value():
     assert out.n.values.tolist() == [4, 5, 0]
 
 
+def test_tuning_values_that_do_not_apply():
+    """A family without `ridge` has none, and the median of no value is no value."""
+    grid = {"eta": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0], "ridge": [NAN, NAN, NAN, 0.1, 0.1, 0.1]}
+    selection = errors_cube([[1, 2, 3, 4, 4, 4], [2, 1, 3, 4, 4, 4], [2, 3, 1, 4, 4, 4]], grid=grid)
+    out = evaluation_protocols(errors_cube([[1, 2, 3, 4, 5, 6]] * 3, grid=grid), selection=selection, first=3)
+    assert set(out.selected.sel(protocol="median").values.tolist()) == {"c1"}
+
+
+def test_one_realisation():
+    """One pair of values has neither a test nor a standard error."""
+    selection, cube = errors_cube(CHOOSE[1:2], n=12), errors_cube(JUDGE[1:2])
+    out = evaluation_protocols(cube, selection=selection, external=errors_cube(CHOOSE[:1], n=12), first=1)
+    assert out.value.values.ravel().tolist() == [7 / 20, 7 / 20, 5 / 20]
+    external = out.sel(protocol="external")
+    assert float(external.bias) == pytest.approx(0.1)
+    for name in ("bias_std_error", "std_error", "statistic", "p_value"):
+        assert np.isnan(external[name])
+
+
+@pytest.mark.filterwarnings("ignore::cvstats.CvstatsWarning")
+def test_protocols_missing_in_one_data_set():
+    selection, cube = errors_cube(CHOOSE, n=12), errors_cube(JUDGE)
+    dataset = xr.DataArray(["a", "b"], dims="dataset", name="dataset")
+    two = [xr.concat([part, part], dim=dataset) for part in (cube, selection)]
+    own = errors_cube(CHOOSE[::-1], n=12)
+    external = xr.concat([own, own * NAN], dim=dataset)
+    out = evaluation_protocols(two[0], selection=two[1], external=external, first=3)
+    alone = evaluation_protocols(cube, selection=selection, external=own, first=3)
+    assert np.isfinite(alone.p_value[1:]).all()
+    for name in ("estimate", "bias", "p_value", "statistic", "mean_rank"):
+        np.testing.assert_allclose(out[name].sel(dataset="a"), alone[name])
+    assert np.isnan(out.estimate.sel(dataset="b", protocol="external"))
+    assert np.isfinite(out.p_value.sel(dataset="b", protocol="median"))
+
+
 def test_one_protocol_alone_has_no_rank():
     out = evaluation_protocols(errors_cube(JUDGE), external=errors_cube(CHOOSE, n=12))
     assert np.isfinite(out.estimate.values).tolist() == [False, False, True]

@@ -407,6 +407,18 @@ class TestEveryInterval:
         found = cs.calibrated().limits(wrong, 0.999)
         assert found[1] == 2.0
 
+    @pytest.mark.parametrize("interval", ["percentile", "calibrated"])
+    def test_a_loss_in_other_units(self, interval):
+        """The mean squared error of metres is 10^-6 of that of millimetres, limits and all."""
+        rng = np.random.default_rng(3)
+        y = rng.normal(size=40)
+        p = y[:, None] + rng.normal(size=(40, 4)) * [0.5, 0.5, 0.6, 0.9]
+        one, other = (
+            cs.winner(cs.as_cube(unit * p, unit * y), "mse", interval=interval, times=100, rng=1) for unit in (1, 1e-3)
+        )
+        for name in ("estimate", "naive", "std_error", "conf_low", "conf_high", "bound_low", "bound_high"):
+            assert float(other[name]) == pytest.approx(1e-6 * float(one[name]), rel=1e-9)
+
     def test_groups_widen_the_interval(self):
         rng = np.random.default_rng(0)
         lucky = np.repeat(rng.random((20, 6)), 5, axis=0) < 0.7  # five samples of a group share their luck

@@ -141,6 +141,14 @@ class TestTuned:
         assert float(out.naive) == pytest.approx(10 / 12)
         assert float(out.optimism) == pytest.approx(10 / 12 - 0.375)
 
+    def test_cvm_cv_ties_go_to_the_first(self):
+        correct = np.ones((4, 3, 2))
+        correct[:, :, 1] = [[0, 1, 1]] * 4
+        for names in itertools.permutations("abc"):
+            cube = labels_cube(correct).assign_coords(configuration=list(names))
+            out = cs.cvm_cv(cube, "accuracy")
+            assert (out.selected_first.item(), float(out.estimate)) == (names[0], 0.0)
+
     def test_cvm_cv_averages_folds_within_repeats(self):
         rng = np.random.default_rng(3)
         correct = (rng.random((10, 3, 3)) < [[0.5], [0.6], [0.7]]).astype(int)
@@ -746,7 +754,7 @@ class TestWinner:
     def test_inner_predictions_are_checked_and_their_order_of_folds_does_not_matter(self):
         cube, inner = cs.simulate_cube(30, 4, folds=3, inner=True, rng=4)
         out = cs.winner(cube, "accuracy", inner=inner, times=100, rng=2)
-        for order in ([2, 1, 0], [1, 2, 0]):
+        for order in ([2, 1, 0], [1, 2, 0], [0, 2, 1]):
             turned = cs.winner(cube, "accuracy", inner=inner.isel(outer_fold=order), times=100, rng=2)
             assert float(turned.estimate) == pytest.approx(float(out.estimate), rel=1e-12)
         leaking = inner.copy()

@@ -234,7 +234,7 @@ def _compared(out: xr.Dataset, metric: Metric, dim: str) -> xr.Dataset:
     out["bias_std_error"] = _error(gain, dim, pairs)
     out["statistic"], out["p_value"] = xr.full_like(out["bias"], np.nan), xr.full_like(out["bias"], np.nan)
     shown = [name for name in PROTOCOLS if bool((pairs.sel(protocol=name) > 0).any())]
-    if shown:
+    if shown and value.sizes[dim] > 1:
         test = wilcoxon_test(gain.sel(protocol=shown), dim, digits=9)  # ties are ties, whatever the last bit
         for name in ("statistic", "p_value"):
             out[name] = test[name].drop_vars(_QUALIFIERS, errors="ignore").reindex(protocol=list(PROTOCOLS))
