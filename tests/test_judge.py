@@ -447,6 +447,12 @@ class TestUsable:
         counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
         assert check.possible() == possible == bool(check.pair(counts).any())
 
+    @pytest.mark.parametrize("size", [1e-60, 1e60])
+    def test_real_weights_of_any_size_count(self, size):
+        check = LabelCheck("classes", np.array([0.0, 1, 1]), None, None, 2)
+        weights = size * np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [2, 0, 3]])
+        assert check.chosen(weights).tolist() == [True, False, False, True]
+
     def test_rows_and_likeness(self):
         y, event, weight = np.arange(4.0), np.array([1, 0, 1, 1]), np.array([1.0, 2, 0, 1])
         check = LabelCheck("pairs", y, event, weight, 2)

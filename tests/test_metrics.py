@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import warnings
@@ -11,6 +12,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
+from cvstats._metric import REGISTRY
 from cvstats.metrics import get_metric
 
 BINARY = ("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "auc", "auc_ovr")
@@ -483,3 +485,12 @@ class TestPriorError:
     def test_the_sample_prior_gives_the_error_rate(self):
         cube = binary()
         np.testing.assert_allclose(cs.score(cube, cs.prior_error({0: 0.5, 1: 0.5})), cs.error_rate(cube))
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_help_says_how_a_metric_is_called(name):
+    metric = get_metric(name)
+    assert list(inspect.signature(metric).parameters) == ["cube", "average"]
+    text = metric.__doc__
+    assert text.count("Predictions made by `as_cube`.") == text.count("References\n") == 1
+    assert text.index("Predictions made by") < text.index("References\n")
