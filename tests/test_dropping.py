@@ -133,6 +133,19 @@ def test_dropped_configurations_stay_dropped():
     assert np.isnan(out.p_worse.values[2])
 
 
+def test_dropped_configurations_leave_no_trace():
+    """As many left as there are samples."""
+    right = (np.random.default_rng(1).random((5, 7)) < 0.6).astype(float)
+    right[3:, [0, 4]] = NAN
+    cube = labels_cube(right)
+    alive = [1, 2, 3, 5, 6]
+    out = drop_configurations(cube, "accuracy", rng=1, threshold=0.5)
+    rest = drop_configurations(cube.isel(configuration=alive), "accuracy", rng=1, threshold=0.5)
+    np.testing.assert_array_equal(out.p_worse[alive], rest.p_worse)
+    np.testing.assert_array_equal(out.keep[alive], rest.keep)
+    assert out.best.item() == rest.best.item()
+
+
 def test_repeat_gaps_count_as_dropped():
     right = np.ones((4, 2, 2))
     right[2:, 1, 1] = NAN  # the second configuration was not trained on the last fold of the second repeat
@@ -228,10 +241,17 @@ def test_what_dropping_cost():
 
 
 @pytest.mark.parametrize(
-    ("metric", "repeats"),
-    [("accuracy", 1), ("accuracy", 2), ("mse", 1), ("balanced_accuracy", 1), ("auc", 1), ("log_loss", 2)],
+    ("metric", "repeats", "times"),
+    [
+        ("accuracy", 1, 100),
+        ("accuracy", 2, 200),
+        ("mse", 1, 200),
+        ("balanced_accuracy", 1, 200),
+        ("auc", 1, 200),
+        ("log_loss", 2, 200),
+    ],
 )
-def test_replay_against_plain_loops(metric, repeats):
+def test_replay_against_plain_loops(metric, repeats, times):
     rng = np.random.default_rng(3)
     n, c = 24, 5
     labels = np.arange(n) % 2
@@ -243,8 +263,8 @@ def test_replay_against_plain_loops(metric, repeats):
     else:
         cube = cs.as_cube(score if repeats > 1 else score[..., 0], labels, folds=folds)
     strata = "label" if metric in ("auc", "balanced_accuracy") else None
-    dropped, p_worse = brute_force(cube, metric, 200, 7, 0.8, 6, strata)
-    out = bbcd(cube, metric, threshold=0.8, min_predictions=6, times=200, rng=7, strata=strata)
+    dropped, p_worse = brute_force(cube, metric, times, 7, 0.8, 6, strata)
+    out = bbcd(cube, metric, threshold=0.8, min_predictions=6, times=times, rng=7, strata=strata)
     np.testing.assert_array_equal(out.dropped_after, dropped)
     np.testing.assert_allclose(out.p_worse, p_worse, atol=1e-12)
     assert np.isfinite(dropped).sum() in (1, 2, 3, 4)
