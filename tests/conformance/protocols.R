@@ -280,4 +280,80 @@ for (it in list(c(0.85, 100, 10), c(0.85, 20, 5), c(0.85, 40, 20), c(0.6, 30, 20
   add(paste("expected_maximum", it[1], it[2], it[3], sep = "_"), "mean of the maximum of m independent Binomial(n, p) / n, by summation", "expected_maximum",
       list(arguments = list(probability = it[1], n_samples = it[2], n_configurations = it[3])), list(mean = expected, optimism = expected - it[1]))
 }
+# --- the kernel: choose with some weights, judge with others ---------------------------------------------------------------
+chooser <- some_draws(n, 12); judges <- matrix(grid(runif(12 * n, 0, 2), 4), 12)
+for (it in list(c("prob", "brier"), c("value", "mse"), c("prob_weights", "accuracy"))) for (given in c(FALSE, TRUE)) {
+  d <- sets[[it[1]]]; picked <- c(); judged <- c(); inside <- NULL
+  for (b in 1:12) {
+    scores <- pooled_scores(d, it[2], weight = chooser[b, ] * case_weights(d)); j <- first_best(scores, it[2])
+    picked <- c(picked, j); inside <- cbind(inside, scores)
+    judged <- c(judged, pooled_score(d, it[2], j, (if (given) judges[b, ] else as.numeric(chooser[b, ] == 0)) * case_weights(d)))
+  }
+  weights <- list(choose = list(values = chooser, dims = c("draw", "sample"))); if (given) weights$judge <- list(values = judges, dims = c("draw", "sample"))
+  add(paste("select_and_judge", it[1], it[2], if (given) "weights" else "left_out", sep = "_"), "the first of the best by weights that choose, scored by weights that judge (by default the samples left out)",
+      "select_and_judge", case(it[1], it[2], arguments = list(ties = "first"), array_arguments = weights),
+      list(selected = picked - 1, value = judged, win_rate = sapply(seq_len(c_of(d)), function(j) mean(picked == j)), score = pooled_scores(d, it[2]), score_variance = apply(inside, 1, var), n_draws = 12))
+}
+add_data("three", list(pred = as3(cbind(c(1, 0, 1))), labels = c(1, 0, 0), kind = "label", positive = 1))
+add("jackknife", "every sample left out once", "jackknife", list(data = "three"), list(value = 1 - diag(3)))
+
+# --- draws within classes: all of them, and drawn at random ------------------------------------------------------------------
+both_classes <- list(pred = as3(cbind(c(0.75, 0.25, 0.5, 0.875, 0.375), c(0.25, 0.625, 0.75, 0.625, 0.25), c(0.875, 0.75, 0.125, 0.25, 0.5))), labels = c(1, 0, 1, 0, 0),
+                     kind = "probability", positive = 1, threshold = 0.5)
+add_data("classes5", both_classes)
+zeros <- all_draws(3); ones <- all_draws(2); within_class <- NULL
+for (i in seq_len(nrow(zeros))) for (j in seq_len(nrow(ones))) { row <- rep(0, 5); row[both_classes$labels == 0] <- zeros[i, ]; row[both_classes$labels == 1] <- ones[j, ]; within_class <- rbind(within_class, row) }
+draw_sets$within_class <- unname(within_class)
+for (metric in c("brier", "log_loss", "auc")) {
+  found <- bbc_expected(both_classes, metric, within_class); spread <- found$std_error; times <- 20000
+  add(paste0("bbc_strata_all_", metric), "all 3^3 x 2^2 ordered draws within the classes", "bbc", case("classes5", metric, draws = "within_class"), found[c("estimate", if (metric != "auc") "std_error", "win_rate", "n_draws", "naive", "optimism")])
+  add(paste0("bbc_strata_drawn_", metric), "20000 draws within the classes come as near to all of them as chance allows: five standard errors", "bbc",
+      case("classes5", metric, arguments = list(strata = "label", times = times, rng = 1)), list(estimate = found$estimate, win_rate = found$win_rate), tolerance = 5 * max(spread, 0.5) / sqrt(times))
+}
+
+# --- half BBC, half nested cross-validation smoothed over draws --------------------------------------------------------------
+# in every inner training set one configuration is better on each single sample, so that every draw chooses it
+leader <- c(2, 4, 1, 3); best_of <- array(NaN, c(n, 4, 4))
+for (k in 1:4) { train <- which(value$folds[, 1] != k - 1); for (j in 1:4) best_of[train, j, k] <- z[train] + (if (j == leader[k]) 0.25 else 0.5 + j / 4) }
+inner_sets$leader <- list(predictions = best_of)
+plain <- run_bbc(value, "mse", draws, tied_ok = FALSE); nested <- mean(sapply(1:n, function(i) (value$pred[i, leader[value$folds[i, 1] + 1], 1] - z[i])^2))
+scores <- pooled_scores(value, "mse")
+add("winner_nested", "inner predictions given, in which every draw of a training set chooses the same: the mean of BBC and nested cross-validation (pooled)", "winner",
+    case("value", "mse", draws = "forty", inner = "leader", arguments = list(rng = 1)), list(estimate = (mean(plain$value) + nested) / 2, bbc_plain = mean(plain$value), naive = min(scores), selected = which.min(scores) - 1))
+# two configurations and a training set of three or four samples: win rates over all ordered draws of it
+off <- function(rows) grid(matrix(rnorm(2 * rows), rows), 1024); truth7 <- c(1.5, 2, 3, 5, 6, 2, 4.5)
+duel <- list(pred = as3(truth7 + off(7)), labels = truth7, kind = "value", folds = matrix(c(0, 0, 0, 0, 1, 1, 1), ncol = 1)); add_data("duel", duel)
+duel_inner <- array(NaN, c(7, 2, 2)); duel_inner[5:7, , 1] <- truth7[5:7] + cbind(c(33, 62, 17), c(47, 21, 58)) / 64
+duel_inner[1:4, , 2] <- truth7[1:4] + cbind(c(35, 60, 19, 41), c(52, 22, 45, 37)) / 64; inner_sets$duel <- list(predictions = duel_inner)
+rate <- function(k) { train <- which(duel$folds[, 1] != k - 1); part <- list(pred = as3(duel_inner[train, , k]), labels = duel$labels[train], kind = "value"); mean(run_bbc(part, "mse", all_draws(length(train)), tied_ok = FALSE)$chosen == 1) }
+share <- sapply(1:2, rate); stopifnot(share > 0.05, share < 0.95)
+loss_of <- (duel$pred[, , 1] - duel$labels)^2; mix <- share[duel$folds[, 1] + 1]; smooth <- mean(mix * loss_of[, 1] + (1 - mix) * loss_of[, 2])
+sevens <- some_draws(7, 1500); sevens <- sevens[rowSums(sevens == 0) > 0, ]; draw_sets$sevens <- sevens
+half <- mean(run_bbc(duel, "mse", sevens, tied_ok = FALSE)$value); chance <- 5 * sqrt(sum((c(4, 3) / 7 * (max(abs(loss_of[, 1] - loss_of[, 2]))))^2) * 0.25 / nrow(sevens)) / 2
+add("winner_nested_drawn", "inner predictions given: win rates over draws of each training set weigh the configurations; as near as chance allows (five standard errors)", "winner",
+    case("duel", "mse", draws = "sevens", inner = "duel", arguments = list(rng = 1)), list(estimate = (half + smooth) / 2), tolerance = chance / max(1, (half + smooth) / 2))
+add("winner_nested_bbc", "its BBC half, exactly", "winner", case("duel", "mse", draws = "sevens", inner = "duel", arguments = list(rng = 1)), list(bbc_plain = half))
+
+# --- the score claimed had fewer configurations been tried -------------------------------------------------------------------
+for (it in list(c("prob", "auc"), c("value", "mse"), c("prob_repeats", "accuracy"))) {
+  scores <- pooled_scores(sets[[it[1]]], it[2]); s <- sign_of(it[2]); C <- length(scores)
+  claim <- sapply(1:C, function(m) mean(combn(C, m, function(subset) s * max(s * scores[subset]))))
+  add(paste("optimism_curve", it[1], it[2], sep = "_"), "mean over all subsets of m configurations of the score of the best of them", "optimism_curve",
+      case(it[1], it[2], arguments = list(sizes = 1:C, times = 20, rng = 1)), list(naive = claim))
+}
+
+# --- the error at every prior ------------------------------------------------------------------------------------------------
+steps <- c(0, 0.1, 0.5, 1)
+for (it in list(list("separate", errors(wrong), c(NaN, NaN)), list("separate_equal", errors(both), classical), list("ordinary", errors(own), classical)))
+  add(paste0("prior_curve_", it[[1]]), "c * error of class 0 + (1 - c) * error of class 1 at each c; and the classical estimate where every sample has a partner of its own fold number", "prior_curve",
+      list(data = it[[1]], arguments = list(prior = steps, rng = 1, times = 100)), list(estimate = it[[2]] %*% rbind(steps, 1 - steps), classical = it[[3]]))
+
+# --- one configuration fixed in advance: Wilson and DeLong -------------------------------------------------------------------
+single <- prob; single$pred <- prob$pred[, 1, , drop = FALSE]; add_data("single", single)
+right <- sum((single$pred[, 1, 1] > 0.5) == (y == 1)); interval <- prop.test(right, n, correct = FALSE)$conf.int
+add("winner_wilson", "prop.test of R, without correction", "winner", case("single", "accuracy", arguments = list(interval = "wilson", rng = 1)), list(estimate = right / n, conf_low = interval[1], conf_high = interval[2]))
+up <- single$pred[y == 1, 1, 1]; down <- single$pred[y == 0, 1, 1]; beats <- outer(up, down, function(a, b) (a > b) + (a == b) / 2)
+se <- sqrt(var(rowMeans(beats)) / length(up) + var(colMeans(beats)) / length(down)); area <- mean(beats)
+add("winner_delong", "variances of the placements", "winner", case("single", "auc", arguments = list(interval = "delong", rng = 1)),
+    list(estimate = area, std_error = se, conf_low = max(0, area - qnorm(0.975) * se), conf_high = min(1, area + qnorm(0.975) * se)))
 write_vectors("protocols.json", "Protocols: what is estimated from saved predictions, and how.")

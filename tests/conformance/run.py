@@ -101,7 +101,8 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
     for name, where in vector.get("inner_arguments", {}).items():
         keywords[name] = make_inner(content["inner"][where])
     for name, array in vector.get("array_arguments", {}).items():
-        keywords[name] = xr.DataArray(np.asarray(array["values"]), dims=array["dims"])
+        given = xr.DataArray(np.asarray(array["values"]), dims=array["dims"])
+        keywords[name] = given.assign_coords(sample=positional[0]["sample"]) if "sample" in given.dims else given
     for name, values in vector.get("plain", {}).items():
         keywords[name] = np.asarray(values, float)
     if "select" in vector:

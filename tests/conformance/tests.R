@@ -156,4 +156,17 @@ for (method in c("bonferroni", "holm", "hochberg", "BH", "BY")) {
   add(paste0("p_adjust_", method), "missing p-values stay missing and are not counted", "p_adjust", list(arrays = list(x = array_of(p, "test")), arguments = list(method = method)), list(value = found))
 }
 add("p_adjust_hommel", "Hommel's, from R", "p_adjust", list(arrays = list(x = array_of(p, "test")), arguments = list(method = "hommel")), list(value = p.adjust(p, "hommel")))
+# --- bias of estimates, and its spread against a reference ---------------------------------------------------------------------
+claims <- matrix(grid(0.75 + 0.06 * rnorm(3 * 15), 1024), 3) + c(0.05, 0, 0.02); truth <- grid(0.74 + 0.03 * rnorm(15), 1024)
+for (direction in c("maximize", "minimize")) {
+  bias <- (if (direction == "maximize") 1 else -1) * sweep(claims, 2, truth); each <- apply(bias, 1, t.test)
+  against <- lapply(2:3, function(k) obrien(list(bias[1, ], bias[k, ])))
+  paired <- lapply(2:3, function(k) { r <- cor(bias[k, ] + bias[1, ], bias[k, ] - bias[1, ]); list(t = r * sqrt(13 / (1 - r^2)), p = 2 * pt(-abs(r * sqrt(13 / (1 - r^2))), 13)) })
+  add(paste0("bias_table_", direction), "one-sample t-tests of estimate - truth (of losses: truth - estimate); O'Brien and Pitman-Morgan against the first method", "bias_table",
+      list(arrays = list(x = array_of(claims, "method", "trial"), truth = array_of(truth, "trial")), arguments = list(dim = "trial", against = 0, direction = direction)),
+      list(estimate = rowMeans(bias), std_error = sapply(each, function(t) t$stderr), conf_low = sapply(each, function(t) t$conf.int[1]), conf_high = sapply(each, function(t) t$conf.int[2]),
+           statistic = sapply(each, function(t) unname(t$statistic)), p_value = sapply(each, function(t) t$p.value), df = rep(14, 3), std_dev = apply(bias, 1, sd), rmse = sqrt(rowMeans(bias^2)),
+           truth = rep(mean(truth), 3), n = rep(15, 3), truth_ratio = rep(1, 3), obrien_statistic = c(NaN, sapply(against, function(a) a$statistic)), obrien_p_value = c(NaN, sapply(against, function(a) a$p_value)),
+           pitman_statistic = c(NaN, sapply(paired, function(a) a$t)), pitman_p_value = c(NaN, sapply(paired, function(a) a$p))))
+}
 write_vectors("tests.json", "Tests of hypotheses.", c("car", "pROC"))
