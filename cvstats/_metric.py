@@ -253,6 +253,17 @@ def as_metric(
     return make if function is None else make(function)
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A function that takes its weights by name, called with them in third place; pickled if the function can be."""
+
+    function: Callable[..., float]
+
+    def __call__(self, label: Any, prediction: Any, weight: Any) -> float:
+        """Return the function's value."""
+        return self.function(label, prediction, sample_weight=weight)
+
+
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
     """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
     try:
@@ -260,7 +271,7 @@ def _weighted(function: Callable[..., float]) -> Callable[..., float]:
     except (TypeError, ValueError):  # some compiled functions do not tell
         return function
     if "sample_weight" in takes.parameters:
-        return lambda label, prediction, weight: function(label, prediction, sample_weight=weight)
+        return _Named(function)
     try:
         takes.bind(0, 0, 0)
     except TypeError as error:

@@ -205,7 +205,8 @@ def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
     from .formats._arrays import parse_orange
     from .formats._assemble import Assembler, Part
 
-    part = Part(parse_orange(arrays, name, hints), name, 1, text=False, aligned=False)
+    parsed = parse_orange(arrays, name, hints)
+    part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
     cube, facts = Assembler(lambda: iter([part]), hints, False).build()
     return _report.attach(
         cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts

@@ -326,6 +326,8 @@ class TestRefusals:
             a, b = (cs.bbc(cube, m, draws=draws, interval="percentile", level=0.5) for m in (theirs, ours))
             np.testing.assert_allclose(a["estimate"], b["estimate"], rtol=1e-12)
             assert str(a["metric"].item()) == function.__name__
+            again = pickle.loads(pickle.dumps(theirs))
+            np.testing.assert_array_equal(again(cube), theirs(cube))
 
 
 class TestSingleClass:

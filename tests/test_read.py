@@ -100,6 +100,7 @@ def test_wide_table(tmp_path):
     assert cube["configuration"].values.tolist() == ["svm", "forest"]
     assert cube.values.tolist() == [[0.9, 0.8], [0.1, 0.2]]
     assert "2 columns were taken as configurations" in load_report(cube)["notes"][0]
+    assert load_report(cube)["rows"] == 2
     with pytest.raises(InputError, match=r"some configuration columns hold numbers and others text: 'site'"):
         read_predictions(pd.DataFrame({"sample": [1, 2], "label": [0, 1], "svm": [0.1, 0.2], "site": ["a", "b"]}))
     with pytest.raises(InputError, match=r"no configuration columns"):
@@ -456,7 +457,7 @@ def test_missing_packages_name_the_extra(tmp_path, monkeypatch):
     from cvstats.formats import _optional
 
     def absent(module):
-        raise ImportError(module)
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
     write_cube(read_predictions(save(tmp_path, LONG)), tmp_path / "x.parquet")
     monkeypatch.setattr(_optional, "import_module", absent)
@@ -464,7 +465,14 @@ def test_missing_packages_name_the_extra(tmp_path, monkeypatch):
         read_predictions(tmp_path / "x.parquet")
     with pytest.raises(ImportError, match=r"netCDF files need the package 'h5netcdf'"):
         write_cube(example_cube(), tmp_path / "x.nc")
-    with pytest.raises(ImportError, match=r"Zarr stores need the package 'zarr'"):
+    with pytest.raises(ImportError, match=r"Zarr stores need the package 'zarr', which is not installed"):
+        write_cube(example_cube(), tmp_path / "x.zarr")
+
+    def broken(module):
+        raise ImportError("cannot import name 'x'\nfrom 'y'")
+
+    monkeypatch.setattr(_optional, "import_module", broken)
+    with pytest.raises(ImportError, match=r"'zarr', which is installed but cannot be imported: cannot .* 'x' from 'y'"):
         write_cube(example_cube(), tmp_path / "x.zarr")
 
 

@@ -48,6 +48,7 @@ class Part:
     first_row: int  # number of the first row, from 1
     text: bool  # read from text, so that types are to be found out
     aligned: bool  # rows are the file's rows, so that they can be named
+    rows: int  # of the file, which may have been stacked since
     codes: dict[str, np.ndarray] = field(default_factory=dict)  # kept between the passes when the part is
 
 
@@ -59,7 +60,7 @@ class Assembler:
         self.sample, self.configuration, self.repeat = Axis("sample"), Axis("configuration"), Axis("repeat")
         self.per_sample = {name: Axis(name) for name in PER_SAMPLE}
         self.fold = Axis("fold")
-        self.rows = 0
+        self.rows = self.rows_read = 0
         self.notes: dict[str, None] = {}
         self.ignored: dict[str, None] = {}
         self.present: set[str] = set()
@@ -93,6 +94,7 @@ class Assembler:
             odd = self.present ^ {c for c in parsed.frame.columns if c in RESERVED}
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
         self.rows += len(parsed.frame)
+        self.rows_read += part.rows
         self.notes.update(dict.fromkeys(parsed.notes))
         self.ignored.update(dict.fromkeys(parsed.ignored))
         self.averaged |= parsed.averaged
@@ -308,7 +310,7 @@ class Assembler:
         )  # fmt: skip
         cube = cube.assign_coords(self._extras())
         facts = {
-            "rows": self.rows,
+            "rows": self.rows_read,
             "missing_cells": missing,
             "averaged_repeats": self.averaged,
             "ignored_columns": list(self.ignored),

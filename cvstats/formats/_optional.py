@@ -12,7 +12,8 @@ def needed(module: str, what: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(
-            f"{what} need the package {package!r}, which is not installed. "
-            f'Install it with: pip install "cvstats[{extra}]"'
-        ) from error
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package:
+            problem = f'which is not installed. Install it with: pip install "cvstats[{extra}]"'
+        else:
+            problem = f"which is installed but cannot be imported: {' '.join(str(error).split())}"
+        raise ImportError(f"{what} need the package {package!r}, {problem}") from error

@@ -53,7 +53,7 @@ class Source:
                 parsed.frame = parsed.frame.assign(
                     fold=self.fold, sample=[f"{self.fold}:{name}" for name in parsed.frame["sample"]]
                 )
-            yield Part(parsed, self.table.name, row, self.text, len(parsed.frame) == len(frame))
+            yield Part(parsed, self.table.name, row, self.text, len(parsed.frame) == len(frame), len(frame))
             row += len(frame)
 
 
