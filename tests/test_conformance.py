@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cvstats as cs
+from conformance import run
 
 HERE = Path(__file__).parent / "conformance"
-
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("conformance_run", HERE / "run.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-run = _load()
 
 
 @pytest.mark.parametrize("path", run.files(), ids=lambda path: path.stem)

@@ -11,14 +11,9 @@ import xarray as xr
 
 import cvstats as cs
 from cvstats.cube import class_names, is_lazy
+from shared import P, Y, refusal
 
-P = np.array([[0.9, 0.4, 0.6], [0.2, 0.7, 0.1], [0.8, 0.6, 0.3], [0.3, 0.1, 0.2]])
-Y = np.array([1, 0, 1, 0])
-
-
-def refused(text, *args, **kwargs):
-    with pytest.raises(cs.InputError, match=re.escape(text)):
-        cs.as_cube(*args, **kwargs)
+refused = refusal(cs.as_cube)
 
 
 class TestCheckCube:

@@ -7,12 +7,9 @@ a silent NaN, and the input stays as it was. More examples: ``FUZZ_EXAMPLES=500 
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,19 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cvstats as cs
+import test_fuzz as fuzz
 
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fuzz_strategies", Path(__file__).parent / "test_fuzz.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz = _load()
 fuzzed, watch, unchanged, sound, QUICK = fuzz.fuzzed, fuzz.watch, fuzz.unchanged, fuzz.sound, fuzz.QUICK
 METRICS = [name for name in cs.__all__ if isinstance(getattr(cs, name), cs.Metric)]
 Drawn = tuple[xr.DataArray, str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import xarray as xr
 import cvstats as cs
 from cvstats import _ties
 from cvstats._usable import LabelCheck
+from shared import refusal
 
 
 def binary(n=24, m=6, repeats=None, seed=0, digits=1, **arguments):
@@ -30,9 +30,7 @@ def weighted(cube, weights):
     return cs.as_cube(cube.isel(sample=keep), weights=weights[keep] * own)
 
 
-def refused(text, *args, **kwargs):
-    with pytest.raises(cs.InputError, match=re.escape(text)):
-        cs.select_and_judge(*args, **kwargs)
+refused = refusal(cs.select_and_judge)
 
 
 class TestEnumeration:
