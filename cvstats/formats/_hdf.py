@@ -42,12 +42,12 @@ def open_hdf(path: Path) -> Iterator[xr.Dataset]:
         with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as image, ExitStack() as stack:
             if _endless(image):
                 raise InputError(f"{path.name}: the file is corrupt (its texts do not follow each other).")
-            file = stack.enter_context(h5py.File(raw, "r"))
-            if _too_long(file, image):
-                raise InputError(f"{path.name}: the file is corrupt (its texts are longer than the file).")
-            dict(file.attrs)  # what fails here fails in h5netcdf as well, with a traceback on the terminal
-            store = xr.backends.H5NetCDFStore(h5netcdf.File(file, "r", decode_vlen_strings=True))
-            yield stack.enter_context(xr.open_dataset(store))
+            with h5py.File(raw, "r") as file:
+                if _too_long(file, image):
+                    raise InputError(f"{path.name}: the file is corrupt (its texts are longer than the file).")
+                dict(file.attrs)  # what fails here fails in h5netcdf as well, with a traceback on the terminal
+            opened = stack.enter_context(h5netcdf.File(raw, "r", decode_vlen_strings=True))
+            yield stack.enter_context(xr.open_dataset(xr.backends.H5NetCDFStore(opened)))
 
 
 def _too_long(file: Any, image: Any) -> bool:
