@@ -363,8 +363,7 @@ class Runner:
                 reach = base["lines"].get(mutant["file"], {})
                 names = {n for line in range(mutant["first"], mutant["last"] + 1) for n in reach.get(str(line), ())}
                 if not mutant["function"]:  # runs at import: defaults, constants, what a decorator is told
-                    names = {n for there in reach.values() for n in there} or set(items)
-                    names |= {n for n in items if "defaults" in n}
+                    names = set(items)
                 near = self.near[mutant["file"], mutant["function"]]
                 worth = {n: (near[n] + 0.2 * self.last[n] + 0.02) / (base["seconds"][n] + 0.02) for n in names}
                 order = sorted(names, key=lambda n: -worth[n])
