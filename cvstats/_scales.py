@@ -71,7 +71,7 @@ class UnitSpread:
     def size(self, centre: float) -> float:
         """Return n(c)."""
         edge = 1 / (2 * self.n_eff)
-        c = min(max(centre, edge), 1 - edge) if edge < 0.5 else 0.5
+        c = min(max(centre, edge), 1 - edge)
         wobble = c * (1 - c)
         return wobble / (self.kappa * wobble / self.n_eff + self.extra)
 

@@ -16,7 +16,7 @@ import cvstats as cs
 from cvstats._calibration import BOUNDED, constants, standing_out
 from cvstats._double import _seed, bca_limits, outer_estimates
 from cvstats._evidence import Evidence
-from cvstats._scales import LogScale, UnitScale, scale_of, wilson_limits
+from cvstats._scales import LogScale, UnitScale, UnitSpread, scale_of, selection_variance, wilson_limits
 from cvstats.intervals import get_method, interval_limits
 from cvstats.metrics import get_metric
 from cvstats.resample import Bootstrap
@@ -79,6 +79,11 @@ class TestPercentile:
         draws = out.draw_estimate.values
         np.testing.assert_allclose(both(out), np.quantile(draws, [0.025, 0.975]))
         np.testing.assert_allclose([out.bound_low, out.bound_high], np.quantile(draws, [0.05, 0.95]))
+
+    def test_two_draws_have_a_spread_and_one_has_none(self):
+        low, high, error = cs.percentile().limits(evidence(values=np.array([0.2, 0.4])), 0.5)
+        assert (low, high, error) == pytest.approx((0.25, 0.35, np.sqrt(0.02)))
+        assert np.isnan(cs.percentile().limits(evidence(values=np.array([0.3])), 0.5)[2])
 
     def test_no_draws_give_nan(self):
         assert np.isnan(cs.percentile().limits(evidence(values=np.array([])), 0.95)).all()
@@ -167,6 +172,48 @@ class TestCalibratedByHand:
         assert scale.spread(still, 1.3, 1.0).size(1.0) == pytest.approx(50 / 1.3)  # V_s = 0
         edge = scale.spread(evidence(), 1.0, 1.0)
         assert edge.size(1.0) == edge.size(1 - 1 / 100)  # c is kept off the end
+
+    @pytest.mark.parametrize(
+        ("n_eff", "centre", "kept"), [(10, 1.0, 0.95), (10, 0.0, 0.05), (10, 0.93, 0.93), (1, 1, 0.5)]
+    )
+    def test_size_by_hand(self, n_eff, centre, kept):
+        wobble = kept * (1 - kept)
+        assert UnitSpread(n_eff, 1.3, 0.002).size(centre) == pytest.approx(wobble / (1.3 * wobble / n_eff + 0.002))
+
+    @pytest.mark.parametrize(
+        ("best", "worst", "width"), [(1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, -1.0, 2.0), (0.0, 2.0, 2.0)]
+    )
+    def test_errors_are_in_the_metrics_unit(self, best, worst, width):
+        scale = UnitScale(best=best, worst=worst)
+        assert scale.error_back(0.4, 0.1) == pytest.approx(0.1 * width)
+        assert [scale.back(0.0), scale.back(1.0)] == [worst, best]
+        assert [scale.forward(worst), scale.forward(best)] == [0.0, 1.0]
+
+    def test_matthews_correlation_by_hand(self):
+        """A range of width 2: scores, variances and the result are mapped to [0, 1] and back."""
+        given = evidence(
+            "mcc", estimate=0.5, bbc=0.5, naive=0.6, scores=np.array([0.6, 0.4]), wins=np.array([0.5, 0.5])
+        )
+        given = replace(given, variance=np.array([0.012, 0.016]), chosen=np.array([0.6, 0.6, 0.4]), estimator="bbc_ncv")
+        theta, n = np.array([0.8, 0.7]), 50
+        n_eff = min(n, np.sum(theta * (1 - theta)) / (0.028 / 4))
+        c = 0.75
+        size = c * (1 - c) / (1.15 * c * (1 - c) / n_eff + np.var([0.6, 0.6, 0.4], ddof=1) / 4)
+        low, high = wilson_limits(c, size, stats.t.ppf(0.975, 49))
+        found = cs.calibrated().limits(given, 0.95)
+        np.testing.assert_allclose(found, [2 * low - 1, 2 * high - 1, 2 * np.sqrt(c * (1 - c) / size)], rtol=1e-9)
+
+    def test_variance_of_what_draws_chose(self):
+        for chosen, expected in (([], 0.0), ([0.7], 0.0), ([0.7, 0.9], 0.02), ([0.7, np.inf, 0.9], 0.02)):
+            assert selection_variance(evidence(chosen=np.array(chosen))) == pytest.approx(expected)
+
+    def test_an_upper_limit_is_not_lowered_by_what_was_not_seen(self):
+        given = evidence("log_loss", estimate=0.3, bbc=0.3, naive=0.25, scores=np.array([0.25, 0.3, 0.4]))
+        plain = cs.calibrated().limits(given, 0.95)
+        assert cs.calibrated().limits(replace(given, unseen=0.31), 0.95) == plain
+        more = cs.calibrated().limits(replace(given, unseen=30.0), 0.95)
+        share = 1 - 0.025 ** (1 / 50)
+        assert more == pytest.approx((plain[0], (1 - share) * 0.3 + share * 30, plain[2]))
 
     def test_centres_beyond_the_ends_are_kept_at_them(self):
         spread = UnitScale(best=1.0, worst=0.0).spread(evidence(), 1.3, 1.0)

@@ -428,6 +428,11 @@ class TestCustom:
         )
         np.testing.assert_allclose(cs.score(number(), metric), cs.mae(number()))
 
+    @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative", "spread", "pairs"])
+    def test_what_it_may_require(self, requires):
+        metric = cs.as_metric(lambda y, p, w: 0.0, direction="maximize", name="own", requires=requires)
+        assert metric.requires == requires
+
 
 class TestPriorError:
     def test_by_name_and_by_number(self):
