@@ -516,6 +516,52 @@ class TestDoubleBootstrap:
         ]
         assert widths[1] > 1.3 * widths[0]
 
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_inner_draws_are_of_the_outer_draw(self, monkeypatch, grouped):
+        """Inner draws take as many units as there are, from those drawn outside; the rest of the outer draw judges."""
+        seen = []
+
+        def keep(cube, metric, *, choose, judge, ties, rng):
+            seen.append((choose.values, judge.values, ties, rng))
+            values = np.arange(len(choose)) % 7 / 7.0
+            values[::3] = np.nan  # draws that could not be used
+            values[:10] = np.nan
+            return xr.Dataset({"value": ("draw", values)})
+
+        monkeypatch.setattr("cvstats._double.select_and_judge", keep)
+        group = np.arange(400) // 4 if grouped else np.arange(400)
+        cube = labels_cube(np.ones((400, 2))).assign_coords(group=("sample", group))
+        given = evidence(cube=cube if grouped else cube.drop_vars("group"), seed=3)
+        times = 1030 if grouped else 60
+        found = outer_estimates(given, times, 10)
+        assert len(seen) == (
+            2 if grouped else 1
+        )  # blocks of 1000 outer draws, as 200 000 // (10 * 400 // 20) makes them
+        choose, judge = (np.concatenate([one[part] for one in seen]) for part in (0, 1))
+        outer = Bootstrap(400, times, _seed(given, 1), group=group if grouped else None).block(0, times)[0]
+        outer = np.repeat(outer, 10, axis=0)
+        units = 100 if grouped else 400
+        firsts = np.unique(group, return_index=True)[1]
+        assert (choose == choose[:, firsts][:, group]).all()
+        assert (choose[:, firsts].sum(axis=1) == units).all()
+        assert (choose[outer == 0] == 0).all()
+        np.testing.assert_array_equal(judge, np.where(choose == 0, outer, 0))
+        shares = np.bincount(outer[:, firsts].ravel(), choose[:, firsts].ravel()) / np.bincount(
+            outer[:, firsts].ravel()
+        )
+        np.testing.assert_allclose(shares[:4], np.arange(4), atol=0.1)  # in proportion to how often they were drawn
+        assert {one[2] for one in seen} == {"random"}
+        assert (
+            len({one[3] for one in seen} | {_seed(given, 1), _seed(given, 2)}) == len(seen) + 2
+        )  # streams of their own
+        values = np.concatenate([np.arange(len(one[0])) % 7 / 7.0 for one in seen])
+        starts = np.concatenate([np.arange(len(one[0])) for one in seen])
+        values[(starts % 3 == 0) | (starts < 10)] = np.nan
+        rows = values.reshape(times, 10)
+        expected = [row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in rows]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert np.isnan(found).sum() == len(seen)
+
     def test_duplicates_of_the_outer_draw_do_not_leak(self):
         coins = np.random.default_rng(5).random((30, 60)) < 0.5  # the winner of noise is worth .5
         given = evidence(cube=labels_cube(coins.astype(int)), seed=1)
@@ -676,11 +722,21 @@ class TestBca:
         assert np.mean(scores == right.mean()) > 0.05
         left = np.array([right[group != g].mean() for g in np.unique(group)])
         d = left.mean() - left
-        a, z0 = (d**3).sum() / (6 * (d**2).sum() ** 1.5), stats.norm.ppf(half)
         z = stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
-        at = stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z)))
-        np.testing.assert_allclose([low, high], np.quantile(scores, at), rtol=1e-9)
+
+        def expected(below):
+            a, z0 = (d**3).sum() / (6 * (d**2).sum() ** 1.5), stats.norm.ppf(below)
+            return np.quantile(scores, stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))))
+
+        np.testing.assert_allclose([low, high], expected(half), rtol=1e-9)
         assert error == pytest.approx(np.std(scores, ddof=1), rel=1e-9)
+        for naive, below in (
+            (-1.0, 1 / 1400),
+            (2.0, 1 - 1 / 1400),
+        ):  # beyond all draws: half a draw is on the other side
+            np.testing.assert_allclose(
+                bca_limits(replace(given, naive=naive), level, 700)[:2], expected(below), rtol=1e-9
+            )
 
     def test_without_errors_there_is_no_width(self):
         cube = labels_cube(np.ones((12, 1)))
