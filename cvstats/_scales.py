@@ -21,10 +21,11 @@ def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
-    """Return quantiles (type 7) along the last axis, NaN left out; between two infinite values lies infinity."""
+    """Return quantiles (type 7) along the last axis, NaN left out; next to an infinite value lies infinity."""
+    low, high = (np.nanquantile(values, shares, axis=-1, method=end) for end in ("lower", "higher"))
     with np.errstate(invalid="ignore", over="ignore"):
         found = np.nanquantile(values, shares, axis=-1)
-    low, high = (np.nanquantile(values, shares, axis=-1, method=end) for end in ("lower", "higher"))
+        found = np.where(np.isinf(low) | np.isinf(high), low + high, found)
     return np.moveaxis(np.where(low == high, low, found), 0, -1)
 
 

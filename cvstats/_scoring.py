@@ -207,8 +207,6 @@ def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m,) scores of a block of columns."""
     if metric.family in ("mean", "smooth"):
         data, counts = _counted(data)
-        if not data.n:
-            return np.full(data.p.shape[-2], np.nan)
         return np.asarray(SumEngine(metric, data, float(counts.sum())).scores(counts[None])[0])
     if metric.family == "rank":
         kernel = _concordance if metric.statistic == "concordance" else _rank_columns

@@ -108,6 +108,15 @@ def test_every_sample_is_equally_likely_in_every_fold():
     assert together == pytest.approx((3 * 2 + 2 + 2) / (7 * 6), abs=4 * 0.5 / np.sqrt(6000))
 
 
+def test_no_fold_gets_the_smaller_numbers():
+    """Within every run of k neighbours the folds come in random order."""
+    label = np.random.default_rng(0).normal(size=200)
+    fold = kfold(label, 4, repeats=50, rng=1)
+    runs = fold.values[np.argsort(label)].reshape(50, 4, 50)  # run, place in the run, repeat
+    for name in range(4):
+        assert (runs == name).mean(axis=(0, 2)) == pytest.approx(np.full(4, 0.25), abs=0.04)
+
+
 def test_input_is_not_changed():
     labels = xr.DataArray(["x", "y"] * 5, dims="sample", coords={"sample": [f"s{i}" for i in range(10)]})
     before = labels.copy(deep=True)

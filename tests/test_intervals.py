@@ -13,10 +13,10 @@ import xarray as xr
 from scipy import stats
 
 import cvstats as cs
-from cvstats._calibration import BOUNDED, constants, standing_out
+from cvstats._calibration import BOUNDED, bbc_x, constants, standing_out
 from cvstats._double import _seed, bca_limits, outer_estimates
 from cvstats._evidence import Evidence
-from cvstats._scales import LogScale, UnitScale, UnitSpread, scale_of, selection_variance, wilson_limits
+from cvstats._scales import LogScale, UnitScale, UnitSpread, quantiles, scale_of, selection_variance, wilson_limits
 from cvstats.intervals import get_method, interval_limits
 from cvstats.metrics import get_metric
 from cvstats.resample import Bootstrap
@@ -203,6 +203,61 @@ class TestCalibratedByHand:
         found = cs.calibrated().limits(given, 0.95)
         np.testing.assert_allclose(found, [2 * low - 1, 2 * high - 1, 2 * np.sqrt(c * (1 - c) / size)], rtol=1e-9)
 
+    def test_noise_without_room_for_it(self):
+        """All scores at the end of the range but variances above zero: the size of the sample is all there is."""
+        given = evidence(scores=np.ones(3), variance=np.full(3, 0.01))
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.3, 1.0).n_eff == 50
+
+    @pytest.mark.parametrize(("bbc", "expected"), [(0.65, 0.7), (0.7, 0.7), (0.85, 0.85), (0.8, 0.8)])
+    def test_bbc_x_at_and_beyond_its_ends(self, bbc, expected):
+        """Below the mean of all configurations (.7) it is the mean; at the naive score (.8) and above it is BBC."""
+        assert bbc_x(evidence(bbc=bbc)) == pytest.approx(expected)
+
+    @pytest.mark.parametrize(
+        ("wins", "own"),
+        [
+            ([0.5, 0.25, 0.0, 0.25, 0.0, 0.0], (0.5 * 0.01 / 0.0625 + 0.25 * 0.02 / 0.25) / 0.75),
+            ([0.0, 0.0, 0.0, 0.5, 0.3, 0.2], 0.045 / 1.3125),
+            ([0.2, 0.0, 0.1, 0.3, 0.0, 0.4], 0.01 / 0.0625),
+        ],
+    )
+    def test_relative_variance_of_winners_that_have_one(self, wins, own):
+        """Losses .25, .5, 1, then an infinite one, one whose variance is unknown, and none at all."""
+        given = evidence(
+            "mse",
+            estimate=0.5,
+            scores=np.array([0.25, 0.5, 1.0, np.inf, 0.3, 0.0]),
+            variance=np.array([0.01, 0.02, 0.01, 0.5, np.nan, 0.005]),
+            chosen=np.array([0.25, 0.5]),
+            wins=np.array(wins),
+        )
+        if wins[2]:
+            own = (0.2 * 0.01 / 0.0625 + 0.1 * 0.01 / 1.0) / 0.3
+        error = LogScale(best=0.0, sign=-1).spread(given, 1.75, 1.0).std_error
+        assert error == pytest.approx(np.sqrt(1.75 * own + np.var([0.25, 0.5], ddof=1) / 0.25))
+
+    def test_scores_too_large_to_be_squared(self):
+        for metric, value in (("mse", 1e151), ("r2", -1e151)):
+            given = evidence(metric, estimate=value, chosen=np.array([value, np.inf, 0.5, np.nan]))
+            limits, notes = interval_limits(get_method("calibrated"), given, 0.95)
+            assert np.isnan(list(limits.values())).all()
+            assert notes == ("limits are NaN: scores beyond 1e+150 have no variance",)
+            assert interval_limits(get_method("percentile"), given, 0.95)[1] == ()
+        large = evidence(
+            "mse", estimate=1e9, naive=1e9, bbc=1e9, scores=np.full(3, 1e9), chosen=np.array([1e9, np.nan])
+        )
+        assert interval_limits(get_method("calibrated"), large, 0.95)[1] == ()
+
+    def test_quantiles_are_taken_along_the_last_axis(self):
+        values = np.array([[0.1, 0.5, 0.9, np.nan], [3.0, 1.0, 2.0, 4.0], [1.0, np.inf, np.inf, 0.0]])
+        found = quantiles(values, [0.0, 0.4, 0.5, 0.6])
+        for row, expected in zip(
+            found, [[0.1, 0.42, 0.5, 0.58], [1.0, 2.2, 2.5, 2.8], [0, *[np.inf] * 3]], strict=True
+        ):
+            np.testing.assert_allclose(row, expected)  # between a finite and an infinite value lies infinity
+        np.testing.assert_array_equal(quantiles(-values[2], [0.0, 0.4, 0.6, 1.0]), [-np.inf, -np.inf, -np.inf, 0.0])
+        np.testing.assert_allclose(quantiles(values[0], [0.0, 0.5, 1.0]), [0.1, 0.5, 0.9])
+
     def test_variance_of_what_draws_chose(self):
         for chosen, expected in (([], 0.0), ([0.7], 0.0), ([0.7, 0.9], 0.02), ([0.7, np.inf, 0.9], 0.02)):
             assert selection_variance(evidence(chosen=np.array(chosen))) == pytest.approx(expected)
@@ -298,12 +353,17 @@ class TestSafeUpper:
             ([0.2, 0.4, 0.4], 0.0),
             ([0.4, 0.4, 0.2], 0.0),
             ([0.65, 0.35, 0.0], 0.5),
+            ([0.5, 0.3, 0.2], 5 / 12),
             ([0.8, 0.2, 0.0], 1.0),
             ([1, 0, 0], 1.0),
         ],
     )
     def test_standing_out_compares_with_the_next(self, wins, share):
         assert standing_out(evidence(wins=np.array(wins, float))) == pytest.approx(share)
+
+    def test_two_configurations(self):
+        given = evidence(scores=np.array([0.7, 0.8]), wins=np.array([0.4, 0.6]))
+        assert standing_out(given) == pytest.approx(1 / 3)
 
     @pytest.mark.parametrize("wins", [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     def test_a_winner_that_won_no_draw_does_not_stand_out(self, wins):
@@ -842,6 +902,8 @@ class TestRefusals:
     def test_something_else(self):
         with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
             get_method(3)
+        with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
+            get_method(int)
 
     def test_class_and_object_both_work(self):
         assert get_method(cs.calibrated) == get_method("calibrated") == cs.calibrated()

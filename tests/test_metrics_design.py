@@ -288,3 +288,52 @@ def test_an_undefined_fold_makes_the_mean_nan_even_when_another_fold_is_missing(
     alone = cs.score(cube.isel(sample=slice(4), configuration=[1]), "auc")
     assert np.isnan(found.values).tolist() == [True, False, True]
     assert float(found[1]) == pytest.approx(float(alone[0]))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "mse", "balanced_accuracy"])
+def test_whole_and_broken_case_weights_together(metric):
+    w = np.array([1, 1.5, 2, 0.25, 3, 0])
+    y = np.array([0, 1, 1, 0, 1, 0])
+    p = np.array([[0, 1, 0, 1, 1, 0], [1, 1, 1, 0, 0, 0]]).T * 1.0
+    cube = cs.as_cube(p, y * 1.0 if metric == "mse" else y, kind="value" if metric == "mse" else "label", weights=w)
+    loss = (p != y[:, None]).astype(float)
+    by_class = [np.average(1 - loss[y == c], axis=0, weights=w[y == c]) for c in (0, 1)]
+    expected = {"mse": np.average(loss, axis=0, weights=w), "balanced_accuracy": np.mean(by_class, axis=0)}
+    expected["accuracy"] = 1 - expected["mse"]
+    np.testing.assert_allclose(cs.score(cube, metric), expected[metric], rtol=1e-12)
+
+
+def test_repeats_without_predictions_are_left_out_of_a_custom_metric():
+    """Configuration 0 has no second repeat, 1 has half of it, 2 has nothing at all."""
+    own = cs.as_metric(lambda y, p, w: np.average(p, weights=w), direction="maximize", name="own")
+    p = np.random.default_rng(0).random((6, 4, 2))
+    p[:, 0, 1] = p[:3, 1, 1] = p[:, 2] = np.nan
+    with pytest.warns(cs.CvstatsWarning, match="own is NaN for 1 of 4 scores"):
+        found = cs.score(cs.as_cube(p, np.arange(6) % 2, kind="score"), own)
+    expected = [p[:, 0, 0].mean(), (p[:, 1, 0].mean() + p[3:, 1, 1].mean()) / 2, np.nan, p[:, 3].mean()]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_fold_that_lacks_one_class_of_every_prediction_is_left_out():
+    rng = np.random.default_rng(1)
+    fold = np.arange(36) // 12
+    cube = cs.as_cube(rng.dirichlet([1, 1, 1], size=(36, 2)), np.arange(36) % 3, classes=range(3), folds=fold).copy()
+    cube[fold == 1, 0, 2] = np.nan
+    found = cs.score(cube, "brier", average="fold")
+    parts = [cs.score(cube.isel(sample=fold == f), "brier") for f in (0, 2)]
+    assert float(found[0]) == pytest.approx(float(np.mean([part[0] for part in parts])), rel=1e-12)
+
+
+def test_folds_numbered_throughout_the_repeats_are_numbered_from_0_in_each():
+    from cvstats._scoring import fold_scores
+
+    rng = np.random.default_rng(1)
+    fold = np.stack([rng.permutation(12) % 3 for _ in range(3)], axis=1)
+    one, other, third = (
+        fold_scores(cs.as_cube(p, np.arange(12) % 2, folds=fold + shift), "accuracy")
+        for p in [rng.random((12, 2, 3))]
+        for shift in (0, [1, 4, 7], [1, 1, 4])
+    )
+    assert one.fold.values.tolist() == other.fold.values.tolist() == third.fold.values.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(one, third)
