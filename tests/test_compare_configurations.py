@@ -291,8 +291,30 @@ def test_contrast_of_families_leaves_out_the_incomplete_but_not_their_samples():
     found = contrast(cube, "accuracy", a=[0, 1], b=[2, 3], rng=1, times=60)
     complete = contrast(cube.isel(configuration=[0, 2, 3]), "accuracy", a=[0], b=[2, 3], rng=1, times=60)
     assert float(found.df) == 39
+    turned = contrast(cube, "accuracy", a=[2, 3], b=[0, 1], rng=1, times=60)
     for name in ("estimate", "std_error", "estimate_a", "estimate_b", "p_value"):
         assert float(found[name]) == pytest.approx(float(complete[name]), rel=1e-12), name
+    for name, sign in (("estimate", -1), ("std_error", 1), ("p_value", 1), ("df", 1)):
+        assert float(turned[name]) == pytest.approx(sign * float(found[name]), rel=1e-12), name
+
+
+@pytest.mark.parametrize("b", [1, [1, 3]])
+def test_contrast_of_a_difference_that_does_not_vary(b):
+    """One is always right, the other never: a difference without a standard error has no limits and no test."""
+    y = np.arange(20) % 2
+    cube = as_cube(np.stack([y, 1 - y, y, 1 - y], axis=1), y)
+    with pytest.warns(CvstatsWarning, match="contrast"):
+        found = contrast(cube, "accuracy", a=0 if b == 1 else [0, 2], b=b, times=60, rng=1)
+    assert (float(found.estimate), float(found.std_error)) == (1.0, 0.0)
+    for name in ("conf_low", "conf_high", "bound_low", "bound_high", "statistic", "p_value"):
+        assert np.isnan(found[name])
+
+
+def test_delong_without_a_class_is_nan():
+    with pytest.warns(CvstatsWarning):
+        found = delong_test(as_cube(np.random.default_rng(0).random((6, 2)), [1] * 6, positive=1), a=0, b=1)
+    for name in ("estimate", "estimate_a", "estimate_b", "std_error", "p_value"):
+        assert np.isnan(found[name])
 
 
 @pytest.mark.parametrize("seed", [3, 11, 15, 16])
@@ -501,6 +523,17 @@ def test_best_set_without_a_usable_draw_is_nan_with_one_warning():
     assert np.isnan(found.p_value).all()
     assert not found.in_set.any()
     assert float(found.difference.max()) == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_best_set_nobody_farther_away_has_a_larger_p_value(seed):
+    """Those that stay are tested again among themselves, and none may then look worse than one that left."""
+    rng = np.random.default_rng(seed)
+    right = rng.random((30, 12)) < np.linspace(0.5, 0.95, 12)
+    cube = as_cube(np.where(right, 1.0, 0.0), np.ones(30, int), kind="label", classes=[0, 1])
+    found = best_set(cube, "accuracy", times=200, level=0.5, rng=1)
+    order = np.argsort(found.statistic.values, kind="stable")
+    assert (np.diff(found.p_value.values[order]) <= 1e-12).all()
 
 
 def test_best_set_does_not_depend_on_chunks():

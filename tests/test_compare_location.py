@@ -283,3 +283,11 @@ def test_gaps_may_come_first():
         alone = t_test(array([v for v in row if v == v]), "trial")
         for name in ("estimate", "std_error", "statistic", "p_value", "n"):
             assert float(found[name][at]) == pytest.approx(float(alone[name]), rel=1e-12), name
+
+
+@pytest.mark.filterwarnings("ignore::cvstats.CvstatsWarning")
+def test_one_value_has_an_estimate_but_no_test():
+    x = xr.DataArray([[1.5, np.nan, np.nan], [np.nan, np.nan, np.nan]], dims=("row", "trial"))
+    found = t_test(x, "trial")
+    np.testing.assert_array_equal(found.estimate, [1.5, np.nan])
+    assert np.isnan(found.p_value).all()

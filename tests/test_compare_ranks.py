@@ -439,3 +439,11 @@ def test_bad_input(call, message):
     x = table([[1.0, 2, 3]] * 3)
     with pytest.raises(InputError, match=message):
         call(x)
+
+
+@pytest.mark.parametrize(
+    ("test", "name"), [("nemenyi", "Nemenyi critical difference"), ("wilcoxon", "Wilcoxon-Holm comparison of ranks")]
+)
+def test_critical_difference_is_named(test, name):
+    x = xr.DataArray(np.random.default_rng(0).random((6, 3)), dims=("data", "algorithm"))
+    assert critical_difference(x, "data", by="algorithm", test=test)["method"].item() == name

@@ -302,3 +302,22 @@ def test_bad_input(call, message):
     x = xr.DataArray([[1.0, 2, 4], [2, 2, 9]], dims=("method", "trial"), coords={"method": ["NCV", "TT"]})
     with pytest.raises(InputError, match=message):
         call(x)
+
+
+def test_a_mean_trimmed_by_nothing_is_the_mean():
+    x = xr.DataArray(np.random.default_rng(0).exponential(size=(3, 9)), dims=("group", "trial"))
+    none, mean, some = (
+        levene_test(x, "trial", by="group", center=center, trim=trim)
+        for center, trim in (("trimmed", 0.0), ("mean", 0.1), ("trimmed", 0.2))
+    )
+    assert float(none.statistic) == pytest.approx(float(mean.statistic), rel=1e-12)
+    assert float(some.statistic) != pytest.approx(float(mean.statistic), rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_obrien_needs_three_values_of_every_group(size):
+    x = np.random.default_rng(0).normal(size=(3, 6))
+    x[1, size:] = np.nan
+    with pytest.warns(CvstatsWarning):
+        found = obrien_test(xr.DataArray(x, dims=("group", "trial")), "trial", by="group")
+    assert np.isnan(found.statistic)

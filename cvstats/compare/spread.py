@@ -235,8 +235,7 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
         factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
         ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
         variance = n * mean_square / (n - 1)
-    few = (n > 0) & (n < 3)
-    return n, variance, np.where(few, np.nan, ss), noise
+    return n, variance, ss, noise
 
 
 def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
