@@ -270,6 +270,10 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
         No such file; not a cube; corrupt or cut off; chunks that unpack to more than the array holds, or (shards, rare
         codecs) cannot be checked for it. Tables of predictions are for `read_predictions`.
 
+    Notes
+    -----
+    The HDF5 library before version 2.0 (h5py before 3.16) may crash on a damaged netCDF file instead of reporting it.
+
     Examples
     --------
     >>> import tempfile

@@ -324,7 +324,7 @@ def test_a_block_that_fails_leaves_nothing(suffix: str, tmp_path: Path) -> None:
 def cluster() -> Any:
     dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     given_up = dask.config.set({"distributed.scheduler.allowed-failures": 1})  # what kills two workers
     with given_up, distributed.LocalCluster(**options) as local, distributed.Client(local) as client:
         yield client

@@ -34,6 +34,8 @@ pytest.importorskip("zarr")
 FILES = Path(__file__).parent / "files"
 CASES = int(os.environ.get("FUZZ_FILES", "8"))
 LIMIT = 2**24  # bytes after decompression
+OLD_HDF5 = int(pytest.importorskip("h5py").version.hdf5_version.partition(".")[0]) < 2
+CRASH = "earlier versions of the HDF5 library crash on damaged tables of links"
 LONG = """sample,configuration,repeat,fold,prediction,label,group,weight
 s1,a,1,1,0.5,1,g,1
 s2,a,1,2,0.25,0,g,2.5
@@ -249,6 +251,8 @@ def test_text(originals: dict[str, Path], name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(originals: dict[str, Path], name: str, tmp_path: Path) -> None:
+    if name == "cube.nc" and OLD_HDF5:
+        pytest.skip(CRASH)
     raw, options = originals[name].read_bytes(), settings_of(name)
     for case in range(3 * CASES):
         g = np.random.default_rng([case, len(raw)])
@@ -257,6 +261,7 @@ def test_binary(originals: dict[str, Path], name: str, tmp_path: Path) -> None:
         read(path, **options)
 
 
+@pytest.mark.skipif(OLD_HDF5, reason=CRASH)
 @pytest.mark.parametrize("chunks", [None, {}])
 def test_a_file_that_was_put_right_is_read_afresh(originals: dict[str, Path], chunks: Any, tmp_path: Path) -> None:
     """What failed once is closed, though its error is kept: the HDF5 library would go on with the damaged file."""

@@ -42,22 +42,21 @@ def open_hdf(path: Path) -> Iterator[xr.Dataset]:
         with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as image, ExitStack() as stack:
             if _endless(image):
                 raise InputError(f"{path.name}: the file is corrupt (its texts do not follow each other).")
-            with h5py.File(raw, "r") as file:
-                if _too_long(file, image):
-                    raise InputError(f"{path.name}: the file is corrupt (its texts are longer than the file).")
-                dict(file.attrs)  # what fails here fails in h5netcdf as well, with a traceback on the terminal
+            file = stack.enter_context(h5py.File(raw, "r"))
+            dict(file.attrs)  # what fails here fails in h5netcdf as well, with a traceback on the terminal
             opened = stack.enter_context(h5netcdf.File(raw, "r", decode_vlen_strings=True))
+            if _too_long([file[name] for name in opened.variables], image):
+                raise InputError(f"{path.name}: the file is corrupt (its texts are longer than the file).")
             yield stack.enter_context(xr.open_dataset(xr.backends.H5NetCDFStore(opened)))
 
 
-def _too_long(file: Any, image: Any) -> bool:
+def _too_long(arrays: list[Any], image: Any) -> bool:
     """Return whether texts are said to be longer than the file, or together than it could hold.
 
     The HDF5 library makes room for each as it is told, up to 4 GB.
     """
-    for data in file.values():
-        text = getattr(data, "dtype", np.dtype(int)).kind == "O" and data.size  # groups have none
-        offset = data.id.get_offset() if text else None
+    for data in arrays:
+        offset = data.id.get_offset() if data.dtype.kind == "O" and data.size else None
         if offset is not None:
             width = data.id.get_storage_size() // data.size  # length, place and number of each text
             entries = np.frombuffer(image[offset : offset + data.size * width], np.uint8).reshape(-1, width)
