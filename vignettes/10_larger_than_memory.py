@@ -27,7 +27,7 @@ import numpy as np
 
 import cvstats as cs
 
-LARGE = False  # True: 20 000 x 20 000, 1.6 GB on disk, some ten minutes, not part of any test
+LARGE = False  # True: 20 000 x 20 000, 1.6 GB on disk, some minutes, not part of any test
 SAMPLES, CONFIGURATIONS = (20_000, 20_000) if LARGE else (3_000, 6_000)
 BLOCK = CONFIGURATIONS // 20  # configurations that are in memory at a time
 TIMES = 200  # bootstrap draws
