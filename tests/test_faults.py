@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -320,14 +322,19 @@ def test_a_block_that_fails_leaves_nothing(suffix: str, tmp_path: Path) -> None:
 
 
 # --- workers of a cluster that die --------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def cluster() -> Any:
+@pytest.fixture
+def cluster() -> Iterator[Callable[[int], None]]:
+    """Start workers of which some number may die under a task before it is given up."""
     dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    given_up = dask.config.set({"distributed.scheduler.allowed-failures": 1})  # what kills two workers
-    with given_up, distributed.LocalCluster(**options) as local, distributed.Client(local) as client:
-        yield client
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with ExitStack() as stack:
+
+        def start(deaths: int) -> None:
+            stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": deaths}))
+            stack.enter_context(distributed.Client(stack.enter_context(distributed.LocalCluster(**options))))
+
+        yield start
 
 
 class Deadly:
@@ -347,29 +354,38 @@ class Deadly:
         return block
 
 
+def deadly_cube(mark: Path | None) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return a cube, and the same on dask where computing it kills a worker."""
+    cube = cube_of(20, 12)
+    lazy = cube.chunk(configuration=3)
+    return cube, lazy.copy(data=lazy.data.map_blocks(Deadly(mark), dtype=float, meta=np.empty((0, 0, 0))))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
-def test_a_worker_that_is_killed(cluster: Any, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once: another does its work. Again and again: an error of one line, the old file, and nothing beside it."""
+@pytest.mark.parametrize("once", [True, False])
+def test_a_worker_that_is_killed(
+    cluster: Callable[[int], None], suffix: str, once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: another does its work. Given up: an error of one line, the old file, and nothing beside it."""
     from distributed.scheduler import KilledWorker
 
     monkeypatch.setattr("cvstats.formats._stores.GROUP", 200)  # several portions
-    old, cube, path = cube_of(6, 2), cube_of(20, 12), tmp_path / "out" / f"x{suffix}"
+    old, path, mark = cube_of(6, 2), tmp_path / "out" / f"x{suffix}", tmp_path / "mark"
     path.parent.mkdir()
     cs.write_cube(old, path)
-    for mark in (None, tmp_path / "mark"):
-        lazy = cube.chunk(configuration=3)
-        lazy = lazy.copy(data=lazy.data.map_blocks(Deadly(mark), dtype=float, meta=np.empty((0, 0, 0))))
-        if mark is None:
-            with pytest.raises(KilledWorker) as caught:
-                cs.write_cube(lazy, path)
-            assert "\n" not in str(caught.value)
-            np.testing.assert_array_equal(cs.read_predictions(path).values, old.values)
-        else:
+    expected, lazy = deadly_cube(mark if once else None)
+    cluster(10 if once else 0)
+    if once:
+        cs.write_cube(lazy, path)
+        assert mark.exists()
+    else:
+        expected = old
+        with pytest.raises(KilledWorker) as caught:
             cs.write_cube(lazy, path)
-            assert mark.exists()
-        assert listing(path.parent) == {path.name}
-    np.testing.assert_array_equal(cs.read_predictions(path).values, cube.values)
+        assert "\n" not in str(caught.value)
+    assert listing(path.parent) == {path.name}
+    np.testing.assert_array_equal(cs.read_predictions(path).values, expected.values)
 
 
 def test_a_second_run_gives_the_same_numbers(
