@@ -30,6 +30,8 @@ from .metrics import Metric
 from .resample import Bootstrap, Given, kept
 from .select import Select, needs_std_error, select_best
 
+MOST = 2**26  # sums of counts are exact at the cost of digits of what is counted; larger weights are real numbers
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -247,6 +249,9 @@ def check_weights(weights: xr.DataArray, cube: xr.DataArray, argument: str = "dr
     values = weights.transpose("draw", "sample").values
     if values.dtype.kind not in "iubf" or not np.all(np.isfinite(values)) or np.any(values < 0):
         raise InputError(f"`{argument}` must hold finite numbers that are not negative.")
-    if values.dtype.kind == "f" and np.array_equal(values, np.rint(values)) and values.max(initial=0) < 2**31:
+    top = float(values.sum(axis=1, dtype=float).max(initial=0.0))
+    if top > MOST:
+        return np.asarray(np.ldexp(values.astype(float), -int(np.ceil(np.log2(top)))))  # changes no digit
+    if values.dtype.kind == "f" and np.array_equal(values, np.rint(values)):
         values = values.astype(np.int32)
     return np.asarray(values)

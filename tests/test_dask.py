@@ -318,3 +318,12 @@ def test_a_worker_that_dies_is_replaced(cluster):
     killer.join()
     same(out, plain)
     assert victim not in cluster.run(os.getpid).values()
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_infinite_predictions_of_either_sign_are_found_on_dask(infinite):
+    rng = np.random.default_rng(0)
+    cube = cs.as_cube(rng.normal(size=(12, 4, 2)), rng.normal(size=12)).copy()
+    cube[5, 2, 1] = infinite
+    with pytest.raises(cs.InputError, match="found infinite ones for the samples in places 5"):
+        cs.bbc(cube.chunk(configuration=2), "mse", times=50, rng=1)

@@ -558,6 +558,36 @@ class TestBlocks:
             assert out.selected.values[b] == int(np.argmax(area))
             assert float(out.value[b]) == pytest.approx(max(area), rel=1e-12)
 
+    @pytest.mark.parametrize("unit", [10**6, 10**9, 2.0**31, 3e9, 5e14, 2.0**300])
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "brier"])
+    def test_weights_of_any_size_give_the_same_numbers(self, metric, unit):
+        cube = binary(digits=12)
+        draws = cs.bootstrap(cube, 20, rng=1, strata="label")
+        options = {"ties": "first", "rng": 0}
+        one = cs.select_and_judge(cube, metric, choose=draws, judge=draws, **options)
+        large = draws.astype(np.int64) * unit
+        other = cs.select_and_judge(cube, metric, choose=large, judge=large, **options)
+        np.testing.assert_array_equal(one.selected, other.selected)
+        np.testing.assert_allclose(one.value, other.value, rtol=1e-8)
+        np.testing.assert_allclose(one.score_variance, other.score_variance, rtol=1e-6)
+
+    def test_one_draw_is_won_by_one(self):
+        cube = binary(digits=12)
+        out = cs.select_and_judge(cube, "accuracy", choose=cs.bootstrap(cube, 1, rng=1), rng=0)
+        assert sorted(out.win_rate.values.tolist()) == [0, 0, 0, 0, 0, 1]
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "average_precision"])
+    def test_infinite_scores_are_large_scores(self, metric):
+        rng = np.random.default_rng(0)
+        y, p = np.arange(20) % 2, rng.normal(size=(20, 3))
+        p[0, 0], p[1, 1], p[2, 2] = np.inf, np.inf, -np.inf
+        found = []
+        for values in (p, np.clip(p, -1e9, 1e9)):
+            cube = cs.as_cube(values, y, kind="score", threshold=0.0)
+            draws = cs.bootstrap(cube, 20, rng=1, strata="label")
+            found.append(cs.select_and_judge(cube, metric, choose=draws, ties="first", rng=0))
+        xr.testing.assert_equal(*found)
+
     def test_no_weight_may_be_negative(self):
         cube = binary()
         weights = cs.bootstrap(cube, 3, rng=1).astype(float)
