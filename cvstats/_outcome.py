@@ -250,8 +250,9 @@ def check_weights(weights: xr.DataArray, cube: xr.DataArray, argument: str = "dr
     if values.dtype.kind not in "iubf" or not np.all(np.isfinite(values)) or np.any(values < 0):
         raise InputError(f"`{argument}` must hold finite numbers that are not negative.")
     top = float(values.sum(axis=1, dtype=float).max(initial=0.0))
-    if top > MOST:
-        return np.asarray(np.ldexp(values.astype(float), -int(np.ceil(np.log2(top)))))  # changes no digit
-    if values.dtype.kind == "f" and np.array_equal(values, np.rint(values)):
+    whole = values.dtype.kind != "f" or np.array_equal(values, np.rint(values))
+    if top > MOST or (top > 0 and not whole):  # by a power of two, which changes no digit
+        return np.asarray(np.ldexp(values.astype(float), -int(np.ceil(np.log2(top)))))
+    if values.dtype.kind == "f" and whole:
         values = values.astype(np.int32)
     return np.asarray(values)

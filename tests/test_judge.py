@@ -571,6 +571,47 @@ class TestBlocks:
         np.testing.assert_allclose(one.value, other.value, rtol=1e-8)
         np.testing.assert_allclose(one.score_variance, other.score_variance, rtol=1e-6)
 
+    @pytest.mark.parametrize("metric", ["accuracy", "brier", "mse"])
+    def test_weighted_means_to_the_last_digits(self, metric):
+        """Counts beyond 2^24, which single precision does not hold, real weights, and losses of any unit."""
+        rng = np.random.default_rng(0)
+        y = np.arange(6) % 2
+        p = rng.random((6, 2))
+        large = np.array([[2**24 + 1, 2**24 + 3, 5, 7, 2**23 + 1, 0], [1, 2**24 + 1, 3, 2**24 + 5, 11, 2**22 + 1]])
+        for weights in (large, rng.random((2, 6)) + 0.1, large * 0.1):
+            for unit in (1.0, 1e-9, 1e9) if metric == "mse" else (1.0,):
+                cube = cs.as_cube(p * unit, y * unit, kind="value") if metric == "mse" else cs.as_cube(p, y)
+                draws = xr.DataArray(weights, dims=("draw", "sample"), coords={"sample": cube.sample.values})
+                out = cs.select_and_judge(cube, metric, choose=draws, judge=draws, ties="first", rng=0)
+                loss = (unit * (p - y[:, None])) ** 2
+                value = ((p > 0.5) == y[:, None]).astype(float) if metric == "accuracy" else -loss
+                table = weights @ value / weights.sum(axis=1, keepdims=True)
+                best = table.argmax(axis=1)
+                assert out.selected.values.tolist() == best.tolist()
+                expected = table[[0, 1], best] * (1 if metric == "accuracy" else -1)
+                np.testing.assert_allclose(out.value, expected, rtol=1e-7 if weights is large else 1e-12)
+                if metric == "accuracy":
+                    np.testing.assert_allclose(out.value, expected, rtol=1e-13)
+                np.testing.assert_allclose(cs.score(cube, metric), abs(value.mean(axis=0)), rtol=1e-12)
+
+    @pytest.mark.parametrize("gaps", [False, True])
+    @pytest.mark.parametrize(
+        "metric", ["accuracy", "brier", "balanced_accuracy", "f1", "mcc", "auc", "average_precision", "log_loss"]
+    )
+    def test_tiles_change_nothing(self, monkeypatch, metric, gaps):
+        cube = binary(repeats=3, digits=2, weights=np.arange(24) % 3 + 1).copy()
+        if gaps:
+            cube[3, :, 1] = cube[5, 2:, 2] = np.nan
+            cube[:, 1, 0] = np.nan
+        draws = cs.bootstrap(cube, 40, rng=3, strata="label")
+        found = []
+        for tile in (1 << 17, 150, 1):
+            monkeypatch.setattr("cvstats._sums.TILE", tile)
+            monkeypatch.setattr("cvstats._ranks.TILE", tile)
+            found.append(cs.select_and_judge(cube, metric, choose=draws, ties="random", rng=0))
+        xr.testing.assert_identical(found[0], found[1])
+        xr.testing.assert_identical(found[0], found[2])
+
     def test_one_draw_is_won_by_one(self):
         cube = binary(digits=12)
         out = cs.select_and_judge(cube, "accuracy", choose=cs.bootstrap(cube, 1, rng=1), rng=0)
