@@ -447,3 +447,9 @@ def test_bad_input(call, message):
 def test_critical_difference_is_named(test, name):
     x = xr.DataArray(np.random.default_rng(0).random((6, 3)), dims=("data", "algorithm"))
     assert critical_difference(x, "data", by="algorithm", test=test)["method"].item() == name
+
+
+def test_no_difference_has_no_statistic():
+    with pytest.warns(CvstatsWarning, match="no difference other than zero"):
+        found = wilcoxon_test(xr.DataArray(np.zeros(6), dims="data"), "data")
+    assert np.isnan([found.statistic, found.p_value]).all()

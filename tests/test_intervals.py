@@ -585,7 +585,7 @@ class TestDoubleBootstrap:
             seen.append((choose.values, judge.values, ties, rng))
             values = np.arange(len(choose)) % 7 / 7.0
             values[::3] = np.nan  # draws that could not be used
-            values[:10] = np.nan
+            values[:19] = np.nan  # none in the first outer draw, one in the second
             return xr.Dataset({"value": ("draw", values)})
 
         monkeypatch.setattr("cvstats._double.select_and_judge", keep)
@@ -616,7 +616,7 @@ class TestDoubleBootstrap:
         )  # streams of their own
         values = np.concatenate([np.arange(len(one[0])) % 7 / 7.0 for one in seen])
         starts = np.concatenate([np.arange(len(one[0])) for one in seen])
-        values[(starts % 3 == 0) | (starts < 10)] = np.nan
+        values[(starts % 3 == 0) | (starts < 19)] = np.nan
         rows = values.reshape(times, 10)
         expected = [row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in rows]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
