@@ -357,6 +357,7 @@ class TestNCV:
             ("brier", 3, 2, 2, "unequal"),
             ("accuracy", 2, 1, 2, "none"),
             ("accuracy", 2, 1, 1, "named"),
+            ("brier", 3, 2, 2, "each its own"),
         ],
     )
     def test_against_plain_loops(self, metric, classes, repeats, inner_repeats, folds):
@@ -382,13 +383,15 @@ class TestNCV:
             inside[4, 1, 0, :, :, 0] = np.nan  # the second one class of one sample in one training set
         small = (np.arange(n) % 6 == 0).astype(int)
         own = {"equal": small, "unequal": np.stack([small, small, np.arange(n) % 3]), "none": None}
-        own = np.array(["x", "y"])[own["equal"]] if folds == "named" else own[folds]
+        own["named"] = np.array(["x", "y"])[small]
+        own["each its own"] = np.stack([np.tile(small, (k, 1)), np.tile(np.arange(n) // 4 % 2, (k, 1))], axis=-1)
+        own = own[folds]
         dims = ["sample", "configuration", "outer_fold", "repeat", "inner_repeat", "label_class"]
         inner = xr.DataArray(inside, dims=dims, coords={"outer_fold": range(k)})
         outer = xr.DataArray(p, dims=["sample", "configuration", "repeat", "label_class"])
         if own is not None:
-            own = np.broadcast_to(own, (k, n)).T
-            inner = inner.assign_coords(fold=(("sample", "outer_fold"), own))
+            own = np.broadcast_to(own, (k, n)).T if own.ndim < 3 else own.transpose(1, 0, 2)
+            inner = inner.assign_coords(fold=(("sample", "outer_fold", "inner_repeat")[: own.ndim], own))
         if classes == 2:
             inner, outer = (part.isel(label_class=1) for part in (inner, outer))
         inner = inner if inner_repeats > 1 else inner.isel(inner_repeat=0)
@@ -406,11 +409,12 @@ class TestNCV:
             for r in range(repeats):
                 there = ~np.isnan(inside[:, :, f, r]).any(axis=-1)  # sample, configuration, inner repeat
                 complete = there.any(axis=2).sum(axis=0) == there.any(axis=(1, 2)).sum()
-                ids = np.zeros(n, int) if own is None else own[:, f]
+                table = np.zeros((n, 1), int) if own is None else own[:, f].reshape(n, -1)
                 scores = []
                 for j in range(m):
                     each = []
                     for s in range(inner_repeats):
+                        ids = table[:, s % table.shape[1]]
                         rows = [np.flatnonzero(there[:, j, s] & (ids == name)) for name in np.unique(ids)]
                         each.append(np.mean([value(row, inside[:, j, f, r, s]) for row in rows]))
                     scores.append(np.mean(each) if complete[j] else -np.inf)

@@ -39,8 +39,8 @@ def ncv(
         Name, such as ``"auc"``, or metric.
     inner : DataArray
         Predictions over ``sample, configuration, outer_fold[, repeat][, inner_repeat]``, NaN on the samples of the
-        outer fold itself. With a coordinate ``fold(sample, outer_fold[, repeat])`` the choice is by the average over
-        inner folds, otherwise pooled. Samples of the outer fold carry any fold id; it is not read.
+        outer fold itself. With a coordinate ``fold(sample, outer_fold[, repeat][, inner_repeat])`` the choice is by
+        the average over inner folds, otherwise pooled. Samples of the outer fold carry any fold id; it is not read.
     inner_kind : {"cv", "training"}
         ``"cv"``: inner cross-validation ([CV3] of Winderbaum and Koch). ``"training"``: predictions of each outer
         fold's model on its own training samples ([CV2]), which is not honest; the method is then labelled ``"cv2"``.
@@ -133,13 +133,14 @@ def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.n
     """Return the scores (outer_fold, configuration) of inner predictions; `held` (sample, outer_fold) are left out."""
     if "fold" not in inner.coords:
         return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
-    fold = inner["fold"].transpose("sample", ...).values.reshape(len(held), -1)  # the same for all, or each its own
-    fold = np.where(held, "" if fold.dtype.kind in "UO" else -1, fold)  # in no inner fold
-    inner = inner.drop_vars("repeat", errors="ignore").assign_coords(fold=(("sample", "outer_fold"), fold))
-    counts = {len(np.unique(ids[~out])) for ids, out in zip(fold.T, held.T, strict=True)}
-    if len(counts) == 1 and "inner_repeat" not in inner.dims:  # all outer folds at once, as repeats of their own
-        at_once = inner.drop_vars("outer_fold").rename(outer_fold="repeat")
-        return np.asarray(repeat_averages(at_once, metric).transpose("repeat", "configuration").values)
+    fold, judged = inner["fold"], xr.DataArray(held, dims=("sample", "outer_fold"))
+    fold = fold.where(~judged, "" if fold.dtype.kind in "UO" else -1).transpose("sample", "outer_fold", ...)
+    inner = inner.drop_vars("repeat", errors="ignore").assign_coords(fold=fold.variable)
+    if "inner_repeat" not in inner.dims:
+        counts = {len(np.unique(ids[~out])) for ids, out in zip(fold.values.T, held.T, strict=True)}
+        if len(counts) == 1:  # all outer folds at once, as repeats of their own
+            at_once = inner.drop_vars("outer_fold").rename(outer_fold="repeat")
+            return np.asarray(repeat_averages(at_once, metric).transpose("repeat", "configuration").values)
     names = {"inner_repeat": "repeat"} if "inner_repeat" in inner.dims else {}
     parts = (inner.isel(outer_fold=number, drop=True).rename(names) for number in range(held.shape[1]))
     return np.stack([score(part, metric, average="fold").values for part in parts])
