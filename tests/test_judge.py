@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats import _ties
+from cvstats import _ties, _walk
 from cvstats._usable import LabelCheck
 from shared import refusal
 
@@ -156,6 +156,64 @@ class TestGaps:
         np.testing.assert_array_equal(one["value"], other["value"])
         np.testing.assert_array_equal(one["selected"], other["selected"])
 
+    @pytest.mark.parametrize("engine", ["numpy", "numba"])
+    @pytest.mark.parametrize("cases", [None, "whole", "real"])
+    @pytest.mark.parametrize("metric", ["auc_ovr", "auc_ovr_weighted", "average_precision"])
+    def test_rank_metrics_of_incomplete_repeats_by_plain_loops(self, monkeypatch, metric, cases, engine):
+        """Each repeat lacks other samples, the same for all configurations; the second has hardly begun."""
+        if engine == "numba":
+            pytest.importorskip("numba")
+        monkeypatch.setattr(_walk, "FORCE", engine)
+        g = np.random.default_rng(5)
+        n, m, r, k = 18, 4, 3, 2 if metric == "average_precision" else 3
+        y = np.arange(n) % k
+        p = g.dirichlet(np.ones(k), size=(n, m, r)) + 0.3 * np.eye(k)[y][:, None, None]
+        p = np.round(p / p.sum(axis=-1, keepdims=True), 2)  # ties
+        p[..., -1] = 1 - p[..., :-1].sum(axis=-1)
+        p.swapaxes(1, 2)[g.random((n, r)) < 0.2] = np.nan
+        if k == 2:
+            p[:, :, 1] = np.where((np.arange(n) == 1)[:, None, None], p[:, :, 1], np.nan)  # one, of the positive class
+            p[1, :, 1] = 0.5
+        case = {None: np.ones(n), "whole": 1.0 + np.arange(n) % 3, "real": 0.5 + g.random(n)}[cases]
+        given = p if k == 3 else p[..., 1]
+        cube = cs.as_cube(
+            given, y, kind="probability", weights=None if cases is None else case, classes=range(k) if k == 3 else None
+        )
+        draws, others = (cs.bootstrap(cube, 30, rng=seed, strata="label") for seed in (3, 4))
+
+        def area(s, positive, w):
+            pairs = (s[:, None] > s) + 0.5 * (s[:, None] == s)
+            both = np.outer(w * positive, w * ~positive)
+            return np.sum(pairs * both) / both.sum() if both.sum() else np.nan
+
+        def precision(s, positive, w):
+            hits = [np.sum((w * positive)[s >= t]) / np.sum(w[s >= t]) for t in s]
+            return np.sum(w * positive * hits) / np.sum(w * positive) if np.sum(w * positive) else np.nan
+
+        def value(j, w):
+            each = []
+            for i in range(r):
+                there = (w > 0) & ~np.isnan(p[:, j, i]).any(axis=-1)
+                if np.isnan(p[:, j, i]).any(axis=-1).all():
+                    continue
+                own = w[there] * case[there]
+                if k == 2:
+                    each.append(precision(p[there, j, i, 1], y[there] == 1, own))
+                    continue
+                areas = [area(p[there, j, i, c], y[there] == c, own) for c in range(k)]
+                share = [np.sum(own[y[there] == c]) for c in range(k)] if metric.endswith("weighted") else np.ones(k)
+                each.append(np.sum(np.array(share) * areas) / np.sum(share))
+            return np.mean(each)
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scores = np.array([[value(j, w) for j in range(m)] for w in draws.values.astype(float)])
+            usable = ~np.isnan(scores).any(axis=1)
+            judged = [value(j, w) for j, w in zip(scores.argmax(axis=1), others.values.astype(float), strict=True)]
+        out = cs.select_and_judge(cube, metric, choose=draws, judge=others, ties="first", rng=0)
+        sure = usable & ~np.isnan(judged)
+        assert sure.sum() > 5
+        np.testing.assert_allclose(out["value"].values[sure], np.array(judged)[sure], rtol=1e-12)
+
     def test_nobody_is_complete(self):
         cube = binary(m=2).copy()
         cube[0, 0] = np.nan
@@ -251,6 +309,13 @@ class TestShapes:
         out = cs.select_and_judge(cube, "log_loss", choose=ones, judge=ones, ties="first", rng=0)
         np.testing.assert_allclose(out["value"], cs.log_loss(cube).min())
         assert np.isfinite(cs.log_loss(cube)).all()
+
+    @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
+    def test_infinite_loss_of_a_sample_with_weight(self, weight):
+        cube = cs.as_cube([[0.0, 0.5], [0.5, 0.4], [0.25, 0.5]], [1, 0, 0], weights=[weight, 1, 1])
+        ones = xr.DataArray(np.ones((1, 3), int), dims=("draw", "sample"))
+        out = cs.select_and_judge(cube.isel(configuration=[0]), "log_loss", choose=ones, judge=ones, rng=0)
+        assert out["value"].values.tolist() == cs.log_loss(cube).values[:1].tolist() == [np.inf]
 
     def test_dask(self):
         pytest.importorskip("dask")

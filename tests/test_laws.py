@@ -280,3 +280,23 @@ class TestSelection:
         first, second = (cs.select_and_judge(cube, m, choose=draws, ties="random", rng=seed) for m in (up, down))
         both = first["usable"].values & second["usable"].values
         np.testing.assert_array_equal(first["selected"].values[both], second["selected"].values[both])
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("average", ["pooled", "fold"])
+@pytest.mark.parametrize("configurations", [1, 3])
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "mcc", "f1", "auc", "brier"])
+def test_data_sets_with_labels_and_repeats_of_their_own(metric, configurations, average, gaps):
+    """Stacked, they score as each alone."""
+    parts = []
+    for seed in (1, 2):
+        g = np.random.default_rng(seed)
+        y = np.concatenate([np.arange(8) % 2, g.integers(0, 2, 16)])
+        values = 0.7 * g.random((24, configurations, 2)) + 0.3 * y[:, None, None]
+        folds = np.stack([np.arange(24) // 2 % 3, np.arange(24) % 3], axis=1)
+        parts.append(cs.as_cube(values, y, folds=folds, kind="probability"))
+        if gaps:
+            parts[-1][3, 0, 0] = np.nan
+    stacked = cs.score(xr.concat(parts, dim="trial", coords="different", compat="equals"), metric, average=average)
+    for trial, part in enumerate(parts):
+        np.testing.assert_array_equal(stacked.isel(trial=trial).values, cs.score(part, metric, average=average).values)

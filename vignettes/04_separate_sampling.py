@@ -162,20 +162,11 @@ def trial(ratio, rng):
             values[test, j, partner[test]] = make().fit(x[train], y[train]).predict(x[test])
         wrong = make().fit(x, y).predict(new_x) != new_y
         right[j] = wrong[new_y == 0].mean(), wrong[new_y == 1].mean()
-    cube = xr.DataArray(
-        values,
-        dims=("sample", "configuration", "partner"),
-        coords={
-            "configuration": list(LEARNERS),
-            "label": ("sample", y),
-            "fold": ("sample", fold.values),
-            "kind": "score",
-            "threshold": 0.5,
-            "positive": 1,
-        },
-    )
+    array = xr.DataArray(values, dims=("sample", "configuration", "partner"))
+    how = {"configurations": list(LEARNERS), "kind": "score", "threshold": 0.5}
+    cube = cs.as_cube(array, y, folds=fold.values, **how)
     own = values[np.arange(len(y)), :, fold.values]  # left out with the fold of its own number: ordinary folds
-    ordinary = cs.as_cube(own, y, configurations=list(LEARNERS), kind="score", threshold=0.5)
+    ordinary = cs.as_cube(own, y, **how)
     return cube, ordinary, right
 
 
