@@ -286,6 +286,16 @@ def test_a_job_that_dies_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     assert read_cube(path).identical(cube)
 
 
+def test_files_that_a_writer_has_not_finished_are_not_read(tmp_path):
+    """They vanish when they are renamed, and may hold anything before."""
+    path, cube = tmp_path / "run.zarr", cube_of([0, 1, 0, 1])
+    write_cube(cube, path)
+    name = f"0.{'a1' * 16}.partial"
+    (path / "sample" / name).symlink_to(tmp_path / "gone")
+    (path / "configuration" / name).write_bytes(b"half")
+    assert bare(read_cube(path)).identical(bare(cube))
+
+
 def _append(path, values):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -92,9 +92,11 @@ def _described(meta: dict[str, Any]) -> tuple[list[str], list[int], np.dtype[Any
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of chunks."""
+    """Yield the files of chunks; those that a writer has not finished are none yet."""
     for root, _, names in os.walk(folder):
-        yield from (Path(root) / name for name in names if not name.startswith(".") and name != "zarr.json")
+        for name in names:
+            if not (name.startswith(".") or name == "zarr.json" or name.endswith(".partial")):
+                yield Path(root) / name
 
 
 def _unpacked(file: Path, packer: str | None, limit: int) -> int:

@@ -26,7 +26,8 @@ def refuse_bombs(dataset: xr.Dataset, path: Path) -> None:
         return
     stored = path.stat().st_size
     if path.is_dir():
-        stored = sum(os.path.getsize(Path(root) / name) for root, _, names in os.walk(path) for name in names)
+        files = (Path(root) / name for root, _, names in os.walk(path) for name in names)
+        stored = sum(file.stat().st_size for file in files if file.suffix != ".partial")  # a writer may be at work
     if dataset.nbytes > RATIO * stored:
         raise InputError(
             f"{path.name}: {stored:,} bytes say that they hold {dataset.nbytes:,}; the file is damaged, or read it in "
