@@ -243,6 +243,24 @@ def test_an_interrupted_replacement_leaves_the_old_or_the_new(
     np.testing.assert_array_equal(cs.read_predictions(path).values, new.values)
 
 
+def test_an_old_store_that_cannot_be_put_back_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be renamed to the store's name, not even the store that had it."""
+    cube, path, plain = cube_of(6, 2), tmp_path / "x.zarr", Path.rename
+    cs.write_cube(cube, path)
+
+    def rename(old: Path, new: Path) -> Path:
+        if new == path:
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return plain(old, new)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="could not be written"):
+        cs.write_cube(cube / 2, path)
+    (left,) = tmp_path.glob(".x.zarr.*")
+    plain(left, path)
+    assert cs.read_cube(path).identical(cube)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_an_append_interrupted_anywhere_leaves_an_earlier_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

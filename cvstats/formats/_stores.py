@@ -128,7 +128,8 @@ def replacing(path: Path) -> Iterator[Path]:
                     old.rename(path)
                 raise
             finally:
-                _remove(old)
+                if path.exists():  # else it is all that is left
+                    _remove(old)
         else:
             os.replace(temporary, path)
     except BaseException as error:
