@@ -94,10 +94,10 @@ def analyse(
     from .protocols.tuned import cvm_cv, cvt
 
     check_one(cube)
-    found = bound_metric(default_metric(cube) if metric is None else metric, cube)
+    warned: list[str] = []
+    found = listened(warned, lambda: bound_metric(default_metric(cube) if metric is None else metric, cube))
     check_count(times, "times")
     check_level(level)
-    warned: list[str] = []
     common: dict[str, Any] = {"times": times, "rng": seed, "level": level, "progress": progress}
     recommended = listened(warned, lambda: winner(cube, found, inner=inner, regime=regime, **common))
     paper = listened(warned, lambda: bbc(cube, found, **common))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from ._check import InputError, check_option, nearest
+from ._check import InputError, check_option, nearest, warn
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
@@ -70,6 +70,9 @@ class Metric:
         Whether it is linear in a sample's value, so that repeats of a sample may be averaged first.
     monotone : int
         Sign of its dependence on its first sum (in performance direction), 0 if it needs more than one.
+    ratio_free : bool
+        Whether the class ratio of the sample does not matter: it is computed within classes, or with class
+        probabilities of its own.
     requires : str
         What the labels of a draw must hold for it to be defined: ``"classes"``, ``"positive"``, ``"negative"``,
         ``"spread"``, ``"pairs"`` or ``""``.
@@ -80,7 +83,7 @@ class Metric:
     function : callable, optional
         The user's own function.
     bind : callable, optional
-        Fills in what the metric must know of a cube, such as the order of its classes.
+        Fills in what the metric must know of a cube, such as the order of its classes; notes what readers must know.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class Metric:
     binary_only: bool = False
     linear: bool = True
     monotone: int = 0
+    ratio_free: bool = False
     requires: str = ""
     statistic: str = ""
     multiclass: str = ""
@@ -104,7 +108,7 @@ class Metric:
     label_parts: LabelParts = field(default=_nothing)
     formula: Formula = field(default=_mean)
     function: Callable[..., float] | None = None
-    bind: Callable[[Metric, xr.DataArray], Metric] | None = None
+    bind: Callable[[Metric, xr.DataArray, list[str]], Metric] | None = None
 
     @property
     def sign(self) -> int:
@@ -297,7 +301,52 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
     )
 
 
-def bound_metric(metric: str | Metric | Callable[..., Any], cube: xr.DataArray) -> Metric:
-    """Return the metric with what it must know of the cube's classes (such as the order of a prior) filled in."""
+def bound_metric(
+    metric: str | Metric | Callable[..., Any], cube: xr.DataArray, notes: list[str] | None = None
+) -> Metric:
+    """Return the metric with what it must know of the cube's classes (such as the order of a prior) filled in.
+
+    What the reader must know of the metric on this cube goes to `notes`, else into a warning; a metric that is bound
+    already has said it.
+    """
     found = get_metric(metric)
-    return found.bind(found, cube) if found.bind is not None else found
+    if _is_separate(cube):
+        _refuse_separate(found)
+    return bind(found, cube, notes)
+
+
+def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> Metric:
+    """Return the metric bound to any cube that its caller can use; see `bound_metric`."""
+    if metric.bind is None:
+        return metric
+    said: list[str] = []
+    found = metric.bind(metric, cube, said)
+    if notes is not None:
+        notes.extend(said)
+    elif said:
+        warn(f"{'; '.join(said)}.")
+    return found
+
+
+def _is_separate(cube: xr.DataArray) -> bool:
+    """Return whether classes were sampled separately; one partner picked out of several does not change that."""
+    return "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)
+
+
+def _refuse_separate(metric: Metric) -> None:
+    """Raise for what a separate-sampling cube cannot tell: ranks across models, and what depends on the class ratio."""
+    where = "in a separate-sampling cube (dimension 'partner')"
+    instead = "metrics that need no prior are balanced_accuracy, sensitivity and specificity"
+    if metric.family in ("rank", "custom"):
+        does = "ranks" if metric.family == "rank" else "may compare"
+        raise InputError(
+            f"metric {metric.name!r} {does} predictions of different samples, and only those of one model can be "
+            f"ranked, but {where} every pair of folds has its own model. Use prior_error({{label: probability}}); {instead}. "
+            "Or give an ordinary cube."
+        )
+    if not metric.ratio_free:
+        raise InputError(
+            f"metric {metric.name!r} depends on how frequent the classes are, but {where} their ratio is the "
+            "analyst's choice, not the population's. Give the population's: use the metric "
+            f"prior_error({{label: probability}}), or separate_cv(); {instead}."
+        )

@@ -72,6 +72,7 @@ def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     range=(0.0, 1.0),
     family="smooth",
     uses="label",
+    ratio_free=True,
     requires="classes",
     label_parts=_class_counts,
     formula=_mean_recall,
@@ -115,6 +116,7 @@ def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndar
     uses="label",
     binary_only=True,
     monotone=1,
+    ratio_free=True,
     requires="positive",
     label_parts=_positives,
     formula=_share_of_class,
@@ -144,6 +146,7 @@ def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     uses="label",
     binary_only=True,
     monotone=1,
+    ratio_free=True,
     requires="negative",
     label_parts=_negatives,
     formula=_share_of_class,
@@ -307,6 +310,7 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
         (0.0, 1.0),
         "smooth",
         "label",
+        ratio_free=True,
         requires="classes",
         ingredients=_misses,
         label_parts=_class_counts,
@@ -324,7 +328,7 @@ class _BindPrior:
 
     given: float | Mapping[Any, float]
 
-    def __call__(self, metric: Metric, cube: xr.DataArray) -> Metric:
+    def __call__(self, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
         return replace(metric, formula=_PriorFormula(resolve_prior(self.given, cube)), bind=None)
 
 

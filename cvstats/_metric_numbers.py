@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from ._metric import define
+import numpy as np
+import xarray as xr
+
+from ._check import show
+from ._metric import Metric, define
 
 SMOOTHING = 8.0
+LEAST = 2.0**-52  # smallest probability in a log loss: the machine epsilon, in double precision
 
 
 @define(direction="minimize", range=(0.0, 2.0), family="mean", uses="probability", monotone=-1)
@@ -36,14 +41,61 @@ def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [total]
 
 
-@define(direction="minimize", range=(0.0, np.inf), family="mean", uses="probability", monotone=-1)
+def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return minus the log of the true class's probability, which counts as LEAST when it is smaller."""
+    if k <= 2:
+        truth = np.where(y == 1, p, 1.0 - p.astype(float))
+    else:
+        truth = np.take_along_axis(p, np.broadcast_to(y, p.shape[1:]).astype(np.intp)[None], axis=0)[0]
+    return [-np.log(np.maximum(truth, LEAST, dtype=float))]
+
+
+def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+    """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
+    from ._arrays import encode_labels
+    from ._lazy import parts_of
+
+    found = replace(metric, ingredients=_minus_log, bind=None)
+    if str(cube.coords["kind"].item()) != "probability":
+        return found  # refused where it is computed
+    truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
+    if "weight" in cube.coords:
+        truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
+    counts = []
+    for part in parts_of(cube.reset_coords(drop=True), np.ones(cube.sizes["configuration"], bool)):
+        if "label_class" in cube.dims:
+            codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
+            small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
+        else:
+            small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
+        counts.append(small.sum([dim for dim in small.dims if dim != "configuration"]).values)
+    count = np.concatenate(counts)
+    if count.any():
+        which = show(cube["configuration"].values[count > 0])
+        one = count.sum() == 1
+        notes.append(
+            f"log loss: {count.sum()} prediction{'' if one else 's'} of {which} gave the true class a probability below "
+            f"2^-52 and {'was' if one else 'were'} clipped"
+        )
+    return found
+
+
+@define(
+    direction="minimize",
+    range=(0.0, np.inf),
+    family="mean",
+    uses="probability",
+    monotone=-1,
+    bind=_count_clipped,
+)
 def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Minus the mean log probability of the true class.
 
-    .. math:: -\frac1N \sum_i \log p_i(y_i)
+    .. math:: -\frac1N \sum_i \log \max(p_i(y_i), 2^{-52})
 
-    Unclipped: one certain but wrong prediction makes it infinite. Rare large losses dominate it, so an
-    interval for nearly separated classes must allow for what was not seen: see `calibrated`.
+    A probability below the machine epsilon counts as that (a loss of 36.04), so that one certain but wrong prediction
+    does not make it infinite; a warning says how many. Rare large losses dominate it, so an interval for nearly
+    separated classes must allow for what was not seen: see `calibrated`.
 
     References
     ----------
@@ -55,12 +107,7 @@ def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.log_loss(cs.as_cube([[0.5], [0.5]], [1, 0])).round(4).values
     array([0.6931])
     """
-    if k <= 2:
-        truth = np.where(y == 1, p, 1.0 - p.astype(float))
-    else:
-        truth = np.take_along_axis(p, np.broadcast_to(y, p.shape[1:]).astype(np.intp)[None], axis=0)[0]
-    with np.errstate(divide="ignore"):
-        return [-np.log(truth, dtype=float)]
+    return _minus_log(y, p, k)
 
 
 @define(direction="minimize", range=(0.0, 1.0), family="mean", uses="margin", binary_only=True, monotone=-1)

@@ -47,11 +47,9 @@ def fold_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     NaN where a configuration predicted nothing, and where the metric is undefined (which warns). Folds that nobody
     predicted are left out. Repeats that have fewer folds than others are an error.
     """
-    table = _fold_table(cube, metric)
-    _warn_undefined(
-        table["score"], np.isnan(table["score"].values) & table["predicted"].values, bound_metric(metric, cube)
-    )
-    return table["score"].rename(get_name(metric))
+    table, found = _fold_table(cube, metric)
+    _warn_undefined(table["score"], np.isnan(table["score"].values) & table["predicted"].values, found)
+    return table["score"].rename(found.name)
 
 
 def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
@@ -60,12 +58,12 @@ def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
     is undefined makes it NaN, with one warning.
     """
-    average, predicted, undefined = _fold_means(cube, metric)
+    average, predicted, found, undefined = _fold_means(cube, metric)
     if "repeat" in average.dims:
         average = _mean_where(average, predicted, "repeat")
     if not undefined:
-        _warn_undefined(average, np.isnan(average.values), bound_metric(metric, cube))
-    return average.rename(get_name(metric))
+        _warn_undefined(average, np.isnan(average.values), found)
+    return average.rename(found.name)
 
 
 def repeat_averages(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
@@ -73,18 +71,13 @@ def repeat_averages(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     return _fold_means(cube, metric)[0]
 
 
-def _fold_means(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.DataArray, xr.DataArray, bool]:
-    """Return means over folds, where there was anything to score, and whether the metric was undefined somewhere."""
-    table = _fold_table(cube, metric)
+def _fold_means(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
+    """Return means over folds, where there was anything to score, the metric, and whether it was undefined."""
+    table, found = _fold_table(cube, metric)
     score, predicted = table["score"], table["predicted"]
     undefined = np.isnan(score.values) & predicted.values
-    _warn_undefined(score, undefined, bound_metric(metric, cube))
-    return _mean_where(score, predicted, "fold"), predicted.any("fold"), bool(undefined.any())
-
-
-def get_name(metric: str | Metric) -> str:
-    """Return the name of a metric."""
-    return metric if isinstance(metric, str) else metric.name
+    _warn_undefined(score, undefined, found)
+    return _mean_where(score, predicted, "fold"), predicted.any("fold"), found, bool(undefined.any())
 
 
 def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
@@ -141,17 +134,18 @@ def _pooled_sums(cube: xr.DataArray, metric: Metric) -> np.ndarray:
     return np.concatenate([machine.scores(ones)[0] for machine in engines])
 
 
-def _fold_table(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
-    """Return the scores by fold and whether there was anything to score."""
+def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, Metric]:
+    """Return the scores by fold and whether there was anything to score; and the bound metric."""
     check_cube(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
     if any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
         raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
-    table: xr.Dataset = _mapped(cube, _Step(_folded, bound_metric(metric, cube)))
+    found = bound_metric(metric, cube)
+    table: xr.Dataset = _mapped(cube, _Step(_folded, found))
     predicted = table["predicted"].fillna(False).astype(bool)
     some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
-    return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values))
+    return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values)), found
 
 
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:

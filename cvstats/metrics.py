@@ -5,7 +5,7 @@ from __future__ import annotations
 import xarray as xr
 
 from ._check import check_option
-from ._metric import Metric, as_metric, bound_metric, get_metric
+from ._metric import Metric, as_metric, bind, bound_metric, get_metric
 from ._metric_classes import (
     accuracy,
     balanced_accuracy,
@@ -22,7 +22,7 @@ from ._metric_ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, co
 
 __all__ = [
     "Metric", "accuracy", "as_metric", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "balanced_accuracy",
-    "bound_metric", "brier", "concordance", "error_rate", "f1", "get_metric", "log_loss", "mae", "mcc", "mse",
+    "bind", "bound_metric", "brier", "concordance", "error_rate", "f1", "get_metric", "log_loss", "mae", "mcc", "mse",
     "prior_error", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity",
 ]  # fmt: skip
 

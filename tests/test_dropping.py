@@ -488,7 +488,7 @@ def test_bad_input():
         xr.DataArray(np.zeros((4, 1, 2)), dims=("sample", "configuration", "partner")), [0, 0, 1, 1], kind="label"
     )
     with pytest.raises(cs.InputError, match="early dropping is defined for ordinary folds"):
-        drop_configurations(partners, "error_rate")
+        drop_configurations(partners, "balanced_accuracy")
 
 
 def test_inputs_are_not_changed():

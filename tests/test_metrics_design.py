@@ -125,7 +125,7 @@ class TestByFold:
             "accuracy",
             average="fold",
         )
-        np.testing.assert_allclose(cs.accuracy(cube), cs.accuracy(cube.rename(partner="repeat")))
+        np.testing.assert_allclose(cs.balanced_accuracy(cube), cs.balanced_accuracy(cube.rename(partner="repeat")))
 
 
 class TestBatch:

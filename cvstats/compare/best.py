@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import check_level, warn
+from cvstats._check import check_level
 from cvstats._results import call_text, result
 
 from ._cubes import check_draws, draw_scores
@@ -83,13 +83,14 @@ def best_set(
     from cvstats.cube import check_cube
     from cvstats.judge import map_batches, source
     from cvstats.metrics import bound_metric, score
-    from cvstats.protocols.bootstrap_corrected import design_sizes, make_draws
+    from cvstats.protocols.bootstrap_corrected import design_sizes, make_draws, warn_once
     from cvstats.resample import entropy
 
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    found = bound_metric(metric, cube, notes)
     seed = entropy(rng)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
@@ -122,9 +123,10 @@ def best_set(
     out = map_batches(one, cube, score(cube, found))
     lost = int(out["p_value"].isnull().sum())
     if bool((out["n_draws"] == 0).any()):
-        warn("best_set: no draw could be used (too few samples for the metric), so nothing can be tested: NaN.")
+        notes.append("no draw could be used (too few samples for the metric), so nothing can be tested: NaN")
     elif lost:
-        warn(f"best_set: {lost} configurations did not predict every sample and are not in the set: NaN.")
+        notes.append(f"{lost} configurations did not predict every sample and are not in the set: NaN")
+    warn_once("best_set", notes)
     call = call_text("best_set", metric=found.name, level=level, times=times, rng=rng, strata=strata)
     return result(out, method="best_set", metric=found.name, conf_level=level, interval="none", call=call, cube=cube)
 

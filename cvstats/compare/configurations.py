@@ -58,18 +58,18 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
 
     from cvstats._arrays import problem
     from cvstats.judge import map_batches
-    from cvstats.metrics import get_metric
+    from cvstats.metrics import bound_metric
 
     check_option(distribution, ("exact", "chi2", "corrected"), "distribution")
     places = one_pair(cube, a, b)
     _refuse(cube, "mcnemar_test")
-    for dim in ("repeat", "partner", "inner_repeat"):
+    accuracy = bound_metric("accuracy", cube)
+    for dim in ("repeat", "inner_repeat"):
         if cube.sizes.get(dim, 1) > 1:
             raise InputError(
                 f"mcnemar_test needs one prediction per sample, but the cube has {cube.sizes[dim]} along {dim!r}; "
                 f"pick one with .isel({dim}=0), or use contrast(), which averages over them."
             )
-    accuracy = get_metric("accuracy")
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         data = problem(part.isel(configuration=list(places)), accuracy)
@@ -203,9 +203,9 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
 def _components(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the structural components of every configuration, averaged over repeats, and the number of samples."""
     from cvstats._arrays import problem
-    from cvstats.metrics import get_metric
+    from cvstats.metrics import bound_metric
 
-    data = problem(cube, get_metric("auc"))
+    data = problem(cube, bound_metric("auc", cube))
     if data.n_classes != 2 or data.p.ndim == 4:
         raise InputError("delong_test is for two classes; compare multi-class AUCs with contrast().")
     seen = ~np.isnan(data.p).any(axis=(1, 2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, plain, warn
+from cvstats._check import InputError, check_level, plain
 from cvstats._results import call_text, result
 
 from ._cubes import check_draws, draw_scores, family, present_rows
@@ -99,16 +99,18 @@ def contrast(
     from cvstats.cube import check_cube
     from cvstats.judge import map_batches
     from cvstats.metrics import bound_metric
+    from cvstats.protocols.bootstrap_corrected import warn_once
     from cvstats.resample import entropy
     from cvstats.select import select_best
 
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
     ours, theirs = family(cube, plain(a), "a"), family(cube, plain(b), "b")
     if len(ours) == len(theirs) and set(ours) == set(theirs):
         raise InputError("`a` and `b` name the same configurations; there is nothing to compare.")
+    found = bound_metric(metric, cube.isel(configuration=np.union1d(ours, theirs)), notes)
     single = len(ours) == 1 and len(theirs) == 1
     strategy = select_best if select is None else select
     seed = entropy(rng)
@@ -131,7 +133,8 @@ def contrast(
         out = map_batches(one, cube)
     if any(flat):
         cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
-        warn(f"contrast: the difference does not vary over draws{cells}, so it cannot be tested: NaN.")
+        notes.append(f"the difference does not vary over draws{cells}, so it cannot be tested: NaN")
+    warn_once("contrast", notes)
     kind = "paired bootstrap contrast" if single else "contrast of tuned families"
     call = call_text("contrast", metric=found.name, a=a, b=b, level=level, times=times, rng=rng, strata=strata)
     return result(out, method=kind, metric=found.name, conf_level=level, interval="t", call=call, cube=cube)

@@ -119,13 +119,13 @@ def bbc(
     True
     """
     seen = scan_cube(cube)
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    found = bound_metric(metric, cube, notes)
     level = check_level(level)
     method = get_method(interval)
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
     labels = qualifiers("bbc", found.name, level, method.name)
-    notes: list[str] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress, seen)

@@ -92,14 +92,14 @@ def bbcd(
     """
     seen = scan_cube(cube)
     folds_of(cube, "bbcd")
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    found = bound_metric(metric, cube, notes)
     level, threshold = check_level(level), _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     method = get_method(interval)
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
     labels = qualifiers("bbcd", found.name, level, method.name)
-    notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         dropping = _replay(part, found, threshold, least, times, seed, select, strata)

@@ -100,7 +100,8 @@ def winner(
     """
     seen = scan_cube(cube)
     check_option(regime, ("cv", "holdout"), "regime")
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    found = bound_metric(metric, cube, notes)
     level = check_level(level)
     method = get_method(interval)
     check_times(times, level, method.name, draws)
@@ -112,7 +113,6 @@ def winner(
     seed = entropy(rng)
     nested = estimator == "bbc_ncv"
     labels = qualifiers(estimator, found.name, level, method.name)
-    notes: list[str] = []
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress, seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from cvstats._check import InputError, check_level, show
 from cvstats._results import call_text, result
 from cvstats.cube import check_cube, class_names
 from cvstats.judge import map_batches
-from cvstats.metrics import Metric, get_metric
+from cvstats.metrics import Metric, bind, get_metric
 from cvstats.resample import Rng, entropy
 
 from ._classes import ClassDraws, check_loss, class_draws
@@ -236,7 +237,8 @@ def prior_curve(
     if "prior" not in out.dims:
         raise InputError(f"`prior` must be an array of probabilities for a curve; got {prior!r}. Use separate_cv().")
     try:
-        plain = _estimates(cube, metric, None, level, None, 0, method=method, call=call, classical=True)
+        said = replace(get_metric(metric), bind=None)  # above
+        plain = _estimates(cube, said, None, level, None, 0, method=method, call=call, classical=True)
         return out.assign(classical=plain["estimate"].variable)
     except PartnerError:
         return out.assign(classical=out["estimate"].isel(prior=0).variable * np.nan)
@@ -309,6 +311,7 @@ def _estimates(
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
+    found = bind(found, own_partner(cube) if classical else cube, notes)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         draws = class_draws(own_partner(part) if classical else part, found, times or 0, seed)
