@@ -341,8 +341,8 @@ def _refuse_separate(metric: Metric) -> None:
         does = "ranks" if metric.family == "rank" else "may compare"
         raise InputError(
             f"metric {metric.name!r} {does} predictions of different samples, and only those of one model can be "
-            f"ranked, but {where} every pair of folds has its own model. Use prior_error({{label: probability}}); {instead}. "
-            "Or give an ordinary cube."
+            f"ranked, but {where} every pair of folds has its own model. Use prior_error({{label: probability}}); "
+            f"{instead}. Or give an ordinary cube."
         )
     if not metric.ratio_free:
         raise InputError(

@@ -74,8 +74,8 @@ def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metr
         which = show(cube["configuration"].values[count > 0])
         one = count.sum() == 1
         notes.append(
-            f"log loss: {count.sum()} prediction{'' if one else 's'} of {which} gave the true class a probability below "
-            f"2^-52 and {'was' if one else 'were'} clipped"
+            f"log loss: {count.sum()} prediction{'' if one else 's'} of {which} gave the true class a probability "
+            f"below 2^-52 and {'was' if one else 'were'} clipped"
         )
     return found
 

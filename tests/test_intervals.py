@@ -537,10 +537,10 @@ class TestEveryInterval:
 
 def test_percentiles_of_infinite_losses_are_infinite_not_missing():
     p = np.full((30, 2), 0.9)
-    p[0] = 0.0  # certain and wrong, like every label 1 here: infinite whenever judged
-    cube = cs.as_cube(p, np.r_[np.ones(29, int), 0], kind="probability")
+    p[0] = 1e200  # infinite whenever judged
+    cube = cs.as_cube(p, np.r_[np.ones(29, int), 0], kind="value")
     with np.errstate(all="raise"):
-        out = cs.bbc(cube, "log_loss", rng=1, keep_draws=True)
+        out = cs.bbc(cube, "mse", rng=1, keep_draws=True)
         again = cs.confint(out, level=0.9)
     finite = np.isfinite(out["draw_estimate"].values)
     assert 0.3 < finite.mean() < 0.8
@@ -806,8 +806,8 @@ class TestBca:
     def test_an_infinite_loss_has_no_jackknife_and_so_no_limits(self):
         y = np.arange(40) % 2
         p = np.clip(0.5 + 0.4 * (y - 0.5) + 0.2 * np.random.default_rng(0).normal(size=40), 0.01, 0.99)
-        p[3] = 0.0  # certain, and wrong
-        out = cs.winner(cs.as_cube(p[:, None], y), "log_loss", interval="bca", times=50, rng=1)
+        p[3] = 1e200
+        out = cs.winner(cs.as_cube(p[:, None], y, kind="value"), "mse", interval="bca", times=50, rng=1)
         assert float(out.estimate) == np.inf
         for name in ("conf_low", "conf_high", "bound_low", "bound_high", "std_error"):
             assert np.isnan(out[name])

@@ -194,6 +194,58 @@ def test_identical_repeats_change_nothing(kind, name, data):
 @every_metric
 @laws
 @given(data=st.data())
+def test_renumbering_folds_or_repeats_changes_nothing(kind, name, data):
+    d = data.draw(data_for(kind, gaps=data.draw(st.booleans())))
+    g = np.random.default_rng(0)
+    repeats = d.prediction.shape[2]
+    d.fold = np.stack([g.permutation(d.fold) for _ in range(repeats)], axis=1)  # each repeat has folds of its own
+    cube = d.cube()
+    each = np.stack([g.permutation(2) for _ in range(repeats)], axis=1)  # other numbers in every repeat
+    folds = [np.take_along_axis(each, d.fold, axis=0), np.array([7, 2])[d.fold], np.array(["z", "a"])[d.fold]]
+    others = [cube.assign_coords(fold=(("sample", "repeat"), fold)) for fold in folds]
+    others.append(cube.isel(repeat=g.permutation(repeats)))
+    for average in ("pooled", "fold"):
+        expected = value(cube, kind, name, average=average)
+        for other in others:
+            found = value(other, kind, name, average=average)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", BINARY)
+@laws
+@given(data=st.data(), gaps=st.booleans())
+def test_renumbering_folds_and_partners_changes_nothing_or_is_refused(name, data, gaps):
+    """Class 0 has three folds, which are the partners of class 1; class 1 has two, the partners of class 0."""
+    d = data.draw(data_for("binary"))
+    g = np.random.default_rng(0)
+    n, m, _ = d.prediction.shape
+    first = d.label == 0
+    values = np.round(g.random((n, m, 3)), data.draw(st.sampled_from([1, 12])))
+    values[first, :, 2] = np.nan
+    if gaps:
+        values[g.random(values.shape) < 0.1] = np.nan
+    fold = np.where(first, np.cumsum(first) % 3, np.cumsum(~first) % 2)
+
+    def outcome(values, fold, partners=(0, 1, 2)):
+        array = xr.DataArray(values, dims=("sample", "configuration", "partner"))
+        array = array.assign_coords(fold=("sample", fold), partner=[0, 1, 2]).isel(partner=list(partners))
+        cube = cs.as_cube(array, d.label, kind="probability")
+        try:
+            return value(cube, "binary", name)
+        except cs.InputError:
+            return np.array("refused")
+
+    expected = outcome(values, fold)
+    for order in ([2, 0, 1], [1, 0, 2], [0, 2, 1]):
+        other = np.where(first[:, None, None], values[..., [1, 0, 2]], values[..., order])
+        renumbered = np.where(first, np.argsort(order)[fold], np.array([1, 0, 2])[fold])
+        np.testing.assert_array_equal(outcome(other, renumbered), expected)
+        np.testing.assert_array_equal(outcome(values, fold, order), expected)
+
+
+@every_metric
+@laws
+@given(data=st.data())
 def test_a_dim_of_length_one_changes_nothing(kind, name, data):
     one = data.draw(data_for(kind)).cube().isel(repeat=0, drop=True)
     for dim in ("repeat", "dataset"):

@@ -342,12 +342,65 @@ class TestSingleClass:
         with pytest.warns(cs.CvstatsWarning, match="auc is NaN for 1 of 2 scores \\(configuration 'gap'\\)"):
             cs.auc(cube)
 
-    def test_log_loss_is_not_clipped(self):
-        cube = cs.as_cube([[0.0, 0.5], [0.5, 0.5]], [1, 0])
-        found = cs.log_loss(cube).values
-        assert found[0] == np.inf
-        np.testing.assert_allclose(found[1], np.log(2))
+    def test_log_loss_is_clipped_at_machine_epsilon_and_says_so(self):
+        cube = cs.as_cube([[0.0, 0.5], [0.5, 0.5]], [1, 0], configurations=["k1", "k2"])
+        with pytest.warns(cs.CvstatsWarning) as caught:
+            found = cs.log_loss(cube).values
+        assert [str(one.message) for one in caught] == [
+            "log loss: 1 prediction of 'k1' gave the true class a probability below 2^-52 and was clipped."
+        ]
+        np.testing.assert_allclose(found, [53 * np.log(2) / 2, np.log(2)])
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_log_loss_is_clipped_in_double_precision(self, dtype):
+        p = np.array([[0.0, 1e-9, 0.5], [1.0, 0.5, 2.0**-52], [1.0, 0.25, 0.5]], dtype)
+        cube = cs.as_cube(p, [1, 0, 1], kind="probability")
+        with pytest.warns(cs.CvstatsWarning, match="log loss: 2 predictions of 0 gave .* and were clipped"):
+            found = cs.log_loss(cube).values
+        truth = np.array([[2.0**-52, p[0, 1], 0.5], [2.0**-52, 0.5, 1 - 2.0**-52], [1.0, 0.25, 0.5]])
+        np.testing.assert_allclose(found, -np.log(truth).mean(axis=0), rtol=1e-12)
+
+    def test_log_loss_is_clipped_for_many_classes_and_not_renormalised(self):
+        p = np.array([[[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [[0.25, 0.75, 0.0], [0.0, 1.0, 0.0]]])
+        cube = cs.as_cube(p, ["a", "b"], classes=["a", "b", "c"], configurations=["x", "y"])
+        with pytest.warns(cs.CvstatsWarning, match="log loss: 1 prediction of 'x' gave"):
+            found = cs.log_loss(cube).values
+        np.testing.assert_allclose(found, [(52 * np.log(2) - np.log(0.75)) / 2, 0.0], rtol=1e-12)
+
+    def test_log_loss_clips_nothing_that_has_no_weight_or_is_missing(self):
         np.testing.assert_allclose(cs.log_loss(cs.as_cube([[0.0], [0.5]], [1, 0], weights=[0, 1])), np.log(2))
+        np.testing.assert_allclose(cs.log_loss(cs.as_cube([[np.nan], [0.5]], [1, 0], kind="probability")), np.log(2))
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda c: cs.score(c, "log_loss", average="fold"),
+            lambda c: cs.cv(c, "log_loss"),
+            lambda c: cs.cvt(c, "log_loss", average="fold"),
+            lambda c: cs.tt(c, "log_loss"),
+            lambda c: cs.winner(c, "log_loss", rng=1, times=50),
+            lambda c: cs.bbc(c, "log_loss", rng=1, times=50),
+            lambda c: cs.bbcd(c, "log_loss", rng=1, times=50),
+            lambda c: cs.contrast(c, "log_loss", a="k1", b="k2", rng=1, times=50),
+            lambda c: cs.best_set(c, "log_loss", rng=1, times=50),
+            lambda c: cs.optimism_curve(c, "log_loss", rng=1, times=50),
+            lambda c: cs.select_and_judge(c, "log_loss", choose=cs.bootstrap(c, 20, rng=1), rng=1),
+            lambda c: cs.implementations(c, "log_loss"),
+            lambda c: cs.prior_reweighted_cv(c, "log_loss", prior=0.5, rng=1),
+            lambda c: cs.prior_curve(c, "log_loss", rng=1),
+            lambda c: cs.winner(c.chunk(configuration=1), "log_loss", rng=1, times=50),
+        ],
+    )
+    def test_clipped_log_losses_are_said_once_where_the_number_is_given(self, call):
+        g = np.random.default_rng(0)
+        y = np.arange(40) % 2
+        p = np.clip(0.5 + 0.4 * (y - 0.5)[:, None] + 0.2 * g.normal(size=(40, 3)), 0.01, 0.99)
+        p[[3, 5], 1] = 0.0  # certain, and wrong
+        cube = cs.as_cube(p, y, folds=np.arange(40) // 2 % 4, configurations=["k1", "k2", "k3"])
+        with pytest.warns(cs.CvstatsWarning) as caught:
+            call(cube)
+        said = "log loss: 2 predictions of 'k2' gave the true class a probability below 2^-52 and were clipped"
+        assert [str(one.message).count(said) for one in caught] == [1]
 
 
 class TestCustom:

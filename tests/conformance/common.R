@@ -66,7 +66,7 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
   }
   if (metric == "log_loss") {
     of_truth <- if (many) p[cbind(seq_along(truth), truth)] else ifelse(truth == 2, p, 1 - p)
-    return(mean_of(-log(of_truth)))
+    return(mean_of(-log(pmax(of_truth, 2^-52))))          # clipped at the machine epsilon
   }
   if (metric == "smoothed_error_rate") return(mean_of((1 - ifelse(truth == 2, 1, -1) * tanh(8 * (p - d$threshold))) / 2))
   if (metric %in% c("auc", "auc_ovr", "auc_ovr_weighted", "average_precision")) {

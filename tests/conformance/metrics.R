@@ -51,7 +51,7 @@ small <- c(0, 0, 1, 1, 1, 0)
 flat <- cube(cbind(rep(0.25, 6), rep(0.75, 6), c(0.25, 0.25, 0.75, 0.75, 0.75, 0.25)), small, "probability", positive = 1, threshold = 0.5)
 for (m in c("auc", "average_precision", "mcc", "f1")) score_vector(paste0(m, "_constant_predictions"), "constant predictions: AUC one half, MCC 0/0 counts as 0", "constant_predictions", flat, m)
 certain <- cube(cbind(c(0, 0, 1, 1, 1, 1), c(0, 0, 1, 1, 1, 0)), small, "probability", positive = 1, threshold = 0.5)
-score_vector("log_loss_certain_and_wrong", "log loss is not clipped: certain and wrong costs infinity, certain and right nothing", "certain", certain, "log_loss")
+score_vector("log_loss_certain_and_wrong", "log loss is clipped at 2^-52: certain and wrong costs 52 log 2, certain and right nothing", "certain", certain, "log_loss")
 gaps <- binary; gaps$pred[c(5, 6, 7), 2, 1] <- NaN; gaps$pred[c(1, 40), , 1] <- NaN
 for (m in c("accuracy", "auc", "brier")) score_vector(paste0(m, "_missing"), "missing predictions are left out of that configuration's score", "missing", gaps, m)
 
