@@ -13,7 +13,8 @@ import xarray as xr
 
 from ._arrays import batch_dims, encode_labels
 from ._check import CvstatsWarning, InputError, check_count, check_level, show
-from ._lazy import predicted
+from ._doubts import Doubts
+from ._lazy import coverage, predicted
 from .cube import check_cube, class_names
 from .metrics import Metric, bound_metric, score
 
@@ -132,6 +133,8 @@ def analyse(
             skipped[name] = "it is undefined here, for example because a fold lacks a class"
     others["cvt"] = listened([], lambda: cvt(cube, found))
     scores = listened([], lambda: score(cube, found))
+    doubts = Doubts()
+    doubts.add(cube, coverage(cube), found, scores.values)
     curve = best = about = None
     if extras:
         from .compare.best import best_set
@@ -159,8 +162,15 @@ def analyse(
         curve=curve,
         best=best,
         about=about,
-        warned=list(dict.fromkeys(warned)),
+        warned=once(doubts.notes(), warned),
     )
+
+
+def once(doubts: list[str], warned: list[str]) -> list[str]:
+    """Return the doubts, which several functions have, and then what else each of them warned of."""
+    said = "; ".join(doubts)
+    rest = [text.replace(f": {said}; ", ": ") for text in warned if not text.endswith(f": {said}.")]
+    return list(dict.fromkeys([*doubts, *rest]))
 
 
 def listened(into: list[str], compute: Callable[[], Any]) -> Any:

@@ -49,6 +49,18 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     return _with_threshold(cube, options)
 
 
+def refuse_inputs(output: str, options: argparse.Namespace) -> None:
+    """Raise when the output is something that the command reads, by whatever name, or lies inside it or around it."""
+    target = Path(output)
+    for name in [*options.files, options.labels, getattr(options, "inner", None)]:
+        if name is None:
+            continue
+        read, write = Path(name).resolve(), target.resolve()
+        same = read.exists() and write.exists() and read.samefile(write)  # hard links, and names that differ in case
+        if same or read == write or read in write.parents or write in read.parents:
+            raise InputError(f"the output {output!r} would replace {name!r}, which is read; give it another name.")
+
+
 def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
     if options.threshold is None:
         return cube

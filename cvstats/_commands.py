@@ -9,7 +9,6 @@ import math
 import shlex
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import xarray as xr
 
 from ._analysis import Analysis, analyse, check_one, default_metric, design_of
 from ._check import InputError, plain, show
-from ._command_input import inner_of, read
+from ._command_input import inner_of, read, refuse_inputs
 from ._progress import bars, clear, stage
 from ._report_parts import between, design_words, headline, method_table
 from ._words import metric_words, number, percent, printable, several
@@ -70,6 +69,7 @@ def report(options: argparse.Namespace) -> None:
     from .report import check_target, render_html, template_engine, write_text
 
     target = check_target(options.output)
+    refuse_inputs(options.output, options)
     template_engine()
     analysis = _analysed(options, extras=True)
     stage("Drawing")
@@ -323,8 +323,7 @@ def convert(options: argparse.Namespace) -> None:
 
     if not options.files and not options.example:
         raise InputError("convert needs FILE and OUT, or --example NAME and OUT.")
-    if any(Path(name).resolve() == Path(options.target).resolve() for name in options.files):
-        raise InputError(f"OUT is the file to read, {options.target!r}; give it another name.")
+    refuse_inputs(options.target, options)
     cube = read(options)
     stage("Writing")
     write_cube(cube, options.target)

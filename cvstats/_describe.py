@@ -21,6 +21,6 @@ def described(cube: xr.DataArray) -> tuple[list[tuple[str, str]], list[Remark], 
     facts = read_facts(cube, design, source)
     if design.tuning:
         facts.append(("Tuning values", ", ".join(f"{k} {a:g} to {b:g}" for k, (a, b, _) in design.tuning.items())))
-    remarks = looking_remarks(design, source, listened([], lambda: describe_cube(cube)))
+    remarks = looking_remarks(design, source, listened([], lambda: describe_cube(cube)), cube)
     record = {**(source or {}), **asdict(design), "remarks": [remark.text for remark in remarks]}
     return facts, remarks, record

@@ -9,6 +9,8 @@ import xarray as xr
 
 from ._analysis import Analysis, Design
 from ._check import plain
+from ._doubts import FEW_GROUPS, Doubts
+from ._lazy import coverage
 from ._report_parts import Remark
 from ._words import count, metric_words, number, percent, printable, several
 
@@ -18,7 +20,7 @@ FEW = 40
 def remarks_of(analysis: Analysis, design: Design, source: dict[str, Any] | None) -> list[Remark]:
     """Return remarks, those that need care first."""
     found = [
-        *looking_remarks(design, source, analysis.about),
+        *looking_remarks(design, source, analysis.about, analysis.cube),
         *_fold_shift(analysis, design),
         *_choice(analysis),
         *_draws(analysis),
@@ -27,9 +29,14 @@ def remarks_of(analysis: Analysis, design: Design, source: dict[str, Any] | None
     return _sorted(found)
 
 
-def looking_remarks(design: Design, source: dict[str, Any] | None, about: xr.Dataset | None) -> list[Remark]:
+def looking_remarks(
+    design: Design, source: dict[str, Any] | None, about: xr.Dataset | None, cube: xr.DataArray
+) -> list[Remark]:
     """Return what can be said from the predictions alone, before anything is estimated."""
-    found = [*_sizes(design), *_gaps(design), *_folds(design), *_reading(source)]
+    doubts = Doubts()
+    doubts.add(cube, coverage(cube))
+    found = [Remark(_sentence(text), care=True) for text in doubts.notes()]
+    found += [*_sizes(design), *_gaps(design), *_folds(design), *_reading(source)]
     return _sorted([*found, *_configurations(about)] if about is not None else found)
 
 
@@ -84,7 +91,7 @@ def _sizes(design: Design) -> list[Remark]:
     found = []
     units = design.groups or design.predicted
     what = "independent groups" if design.groups else "samples"
-    if units < FEW:
+    if units < FEW and not 0 < design.groups < FEW_GROUPS:  # so few groups are a doubt already
         found.append(
             Remark(f"Only {units} {what}: the interval is wide, and with so few it is itself uncertain.", care=True)
         )
@@ -152,19 +159,10 @@ def _fold_shift(analysis: Analysis, design: Design) -> list[Remark]:
 
 
 def _gaps(design: Design) -> list[Remark]:
-    found = []
-    gone = design.configurations - design.eligible
-    if gone:
-        found.append(
-            Remark(
-                f"{several(gone, 'configuration')} lacked predictions that others have and could not be selected.",
-                care=True,
-            )
-        )
-    if design.samples > design.predicted:
-        left = several(design.samples - design.predicted, "sample")
-        found.append(Remark(f"Left out: {left} without any prediction.", care=True))
-    return found
+    if design.samples == design.predicted:
+        return []
+    left = several(design.samples - design.predicted, "sample")
+    return [Remark(f"Left out: {left} without any prediction.", care=True)]
 
 
 def _choice(analysis: Analysis) -> list[Remark]:

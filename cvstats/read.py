@@ -268,7 +268,7 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     ------
     InputError
         No such file; not a cube; corrupt or cut off; chunks that unpack to more than the array holds, or (shards, rare
-        codecs) cannot be checked for it. Tables of predictions are for `read_predictions`.
+        codecs) cannot be checked for it; links inside a store. Tables of predictions are for `read_predictions`.
 
     Notes
     -----

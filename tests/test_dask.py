@@ -55,6 +55,7 @@ def same(lazy, plain):
     xr.testing.assert_identical(lazy.drop_attrs(), plain.drop_attrs())
 
 
+GAPS = pytest.mark.filterwarnings("ignore:.* 1 of 17 configurations lacked predictions that others have")
 PROTOCOLS = {
     "cv": lambda cube, metric: cs.cv(cube, metric),
     "cv by fold": lambda cube, metric: cs.cv(cube, metric, average="fold"),
@@ -77,6 +78,7 @@ def test_protocols_give_the_same_numbers(protocol, metric):
     same(PROTOCOLS[protocol](on_dask(cube), metric), PROTOCOLS[protocol](cube, metric))
 
 
+@GAPS
 @pytest.mark.parametrize("protocol", ["cvt", "bbc", "bbc, one standard error", "winner"])
 def test_protocols_with_gaps(protocol):
     cube = cube_of(gaps=True)
@@ -92,6 +94,7 @@ def test_nested_protocols():
     same(cs.winner(lazy, "accuracy", inner=lazy_inner, **options), cs.winner(cube, "accuracy", inner=inner, **options))
 
 
+@pytest.mark.filterwarnings("ignore:.* groups are split across folds")
 def test_groups_weights_and_strata():
     n = 60
     cube = cube_of(n, groups=np.arange(n) // 3, weights=1.0 + np.arange(n) % 2)
@@ -111,6 +114,7 @@ def test_one_pass_over_the_data(metric):
     assert len(reads) == 8
 
 
+@GAPS
 def test_gaps_cost_a_second_pass_once():
     reads = []
     lazy = on_dask(cube_of(gaps=True), reads)
@@ -295,6 +299,7 @@ def slow(block):
     return block
 
 
+@GAPS
 def test_processes_give_the_same_numbers(cluster):
     cube = cube_of(gaps=True)
     options = {"times": 97, "rng": 1, "keep_draws": True}

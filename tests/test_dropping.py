@@ -369,6 +369,7 @@ def test_groups_travel_together():
     assert out.p_worse.values[1] == pytest.approx(1 - (3 / 4) ** 4, abs=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:.* groups are split across folds")
 def test_automatic_strata_are_the_classes_unless_groups_mix_them():
     rng = np.random.default_rng(2)
     y = np.arange(60) % 2

@@ -418,6 +418,7 @@ class TestEveryInterval:
         ("percentile", "accuracy", lambda: cs.simulate_cube(30, 20, rng=1)),
     )
 
+    @pytest.mark.filterwarnings("ignore:winner. every concordance is below .5")
     @pytest.mark.parametrize(("interval", "metric", "make"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
     def test_order_level_and_range(self, interval, metric, make):
         cube = make()
@@ -700,6 +701,7 @@ class TestConfigured:
         for method in (cs.bca(), cs.double_bootstrap()):
             assert method.refuse(evidence(**alone)) == "it needs the predictions in memory"
 
+    @pytest.mark.filterwarnings("ignore:winner. every AUC is below .5")
     def test_delong_is_clipped(self):
         score = np.array([*range(1, 10), 10.5, *range(10, 20)])
         y = (np.arange(20) >= 10).astype(int)

@@ -610,7 +610,11 @@ class TestBBC:
         assert int(out.n_draws) == 300
 
     def test_groups_are_drawn_whole(self):
-        cube = cs.simulate_cube(40, 5, rng=1).assign_coords(group=("sample", np.repeat(np.arange(10), 4)))
+        cube = (
+            cs.simulate_cube(40, 5, rng=1)
+            .drop_vars("fold")
+            .assign_coords(group=("sample", np.repeat(np.arange(10), 4)))
+        )
         weights = cs.bootstrap(cube, 50, rng=1)
         assert (weights.groupby("group").std() == 0).all() if "group" in weights.coords else True
         per_group = weights.values.reshape(50, 10, 4)

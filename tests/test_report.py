@@ -237,7 +237,7 @@ def test_remarks_in_plain_words():
     found = analyse(cube, times=40)
     source = {"notes": ["odd thing"], "averaged_repeats": True}
     said = " ".join(remark.text for remark in remarks_of(found, design_of(cube), source))
-    assert "1 configuration lacked predictions that others have and could not be selected." in said
+    assert "1 of 6 configurations lacked predictions that others have and could not be selected (" in said
     assert "Left out: 1 sample without any prediction." in said
     assert "Odd thing." in said
     assert "already averaged over repeats" in said

@@ -1,7 +1,7 @@
 """Adding to a Zarr store as a training job produces predictions: new configurations, repeats, folds or samples.
 
 The store is committed by its consolidated metadata, written last: a job that dies while appending leaves the store as
-it was for every reader, and the next append overwrites what was half written.
+it was for every reader, and the next append takes back what was half written before it writes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ import xarray as xr
 from cvstats._check import InputError, plain, show
 
 from ._chunks import open_zarr
+from ._guards import refuse_links
 from ._optional import needed
 from ._stores import decode, is_zarr, write_zarr
 
@@ -33,6 +35,7 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             return
         if not is_zarr(path):
             raise InputError(f"{str(path)!r} exists and is not a Zarr store; choose another name.")
+        refuse_links(path)
         for left in path.rglob("*.partial"):  # of a job that was killed
             if PARTIAL.search(left.name):
                 left.unlink(missing_ok=True)
@@ -42,6 +45,7 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             coords = _coordinates(stored, cube, union)
             values = _cells(stored, cube)
         group = zarr.open_group(str(path), mode="r+", use_consolidated=False)
+        _take_back(group, zarr.open_group(str(path), mode="r"))
         shape = tuple(len(union[str(dim)]) for dim in stored.dims)
         places = tuple(union[str(dim)].get_indexer(cube.indexes[dim]) for dim in stored.dims)
         target = group[str(stored.name)]
@@ -52,6 +56,23 @@ def append_zarr(cube: xr.DataArray, path: Path) -> None:
             target.resize(array.shape)
             target[...] = array
         zarr.consolidate_metadata(str(path), zarr_format=2)
+
+
+def _take_back(group: Any, committed: Any) -> None:
+    """Return all arrays to their committed sizes and empty the cells that an unfinished append has written beyond.
+
+    The sizes come last: if this is interrupted too, the next append still sees what there is to do.
+    """
+    for name, target in group.arrays():
+        shape = committed[name].shape
+        if target.shape == shape:
+            continue
+        if target.dtype.kind == "f":
+            for axis, size in enumerate(shape):
+                target[tuple(slice(size, None) if place == axis else slice(None) for place in range(len(shape)))] = (
+                    np.nan
+                )
+        target.resize(shape)
 
 
 @contextmanager

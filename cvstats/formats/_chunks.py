@@ -20,7 +20,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from ._guards import LARGE, RATIO, refuse_pickles
+from ._guards import LARGE, RATIO, refuse_links, refuse_pickles
 from ._optional import needed
 
 TEXT = 2**26  # bytes that a chunk of text may hold, however small its file
@@ -30,7 +30,8 @@ VARYING = {"vlen-utf8", "vlen-bytes", "delta", "astype", "fixedscaleoffset", "qu
 
 
 def open_zarr(path: Path, **options: Any) -> xr.Dataset:
-    """Open a Zarr store that needs no unpickling and whose chunks fit."""
+    """Open a Zarr store without links that needs no unpickling and whose chunks fit."""
+    refuse_links(path)
     refuse_pickles(path)
     _refuse_bombs(path)
     dataset: xr.Dataset = xr.open_zarr(path, **options)

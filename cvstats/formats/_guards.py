@@ -35,6 +35,18 @@ def refuse_bombs(dataset: xr.Dataset, path: Path) -> None:
         )
 
 
+def refuse_links(path: Path) -> None:
+    """Raise when a Zarr store holds links: what they lead to is not looked at, and may be anywhere."""
+    for folder, inside, names in os.walk(path):
+        for name in [*inside, *(name for name in names if not name.endswith(".partial"))]:  # those are never read
+            found = Path(folder) / name
+            if found.is_symlink():
+                raise InputError(
+                    f"{path.name}: {found.relative_to(path).as_posix()!r} is a link, which is never followed inside a "
+                    "store; copy the store with what its links lead to (cp -rL)."
+                )
+
+
 def refuse_pickles(path: Path) -> None:
     """Raise when a Zarr store asks for unpickling."""
     for folder, _, names in os.walk(path):

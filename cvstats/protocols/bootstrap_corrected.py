@@ -11,6 +11,7 @@ import xarray as xr
 from cvstats._arrays import encode_labels, problem
 from cvstats._calibration import error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
+from cvstats._doubts import Doubts
 from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
 from cvstats._results import call_text, qualifiers, result
@@ -37,6 +38,7 @@ class Run:
     choice: Choice
     evidence: Evidence
     draws: xr.DataArray | Bootstrap
+    coverage: Coverage
     notes: tuple[str, ...]
 
 
@@ -126,15 +128,17 @@ def bbc(
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
     labels = qualifiers("bbc", found.name, level, method.name)
+    doubts = Doubts()
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress, seen)
         limits, note = interval_limits(method, run.evidence, level)
+        doubts.add(part, run.coverage, found, run.choice.scores)
         notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws, labels)
 
     out = map_batches(one, cube)
-    warn_once("bbc", notes)
+    warn_once("bbc", [*doubts.notes(), *notes])
     return result(
         out,
         **labels,
@@ -212,7 +216,7 @@ def bootstrap_run(
         wins=out.win_rate[choice.eligible],
         unseen=_unseen(cube, metric, choice.index),
     )
-    return Run(cube.coords.variables["configuration"], out, choice, evidence, weights, unusable_note(out))
+    return Run(cube.coords.variables["configuration"], out, choice, evidence, weights, found, unusable_note(out))
 
 
 def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:

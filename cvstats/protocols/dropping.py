@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, show
+from cvstats._doubts import Doubts
 from cvstats._lazy import known_coverage
 from cvstats._results import call_text, qualifiers, result
 from cvstats.cube import check_cube, scan_cube
@@ -100,6 +101,7 @@ def bbcd(
     check_times(times, level, method.name, draws)
     seed = entropy(rng)
     labels = qualifiers("bbcd", found.name, level, method.name)
+    doubts = Doubts()
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         dropping = _replay(part, found, threshold, least, times, seed, select, strata)
@@ -107,6 +109,7 @@ def bbcd(
         scores = None if own is None else own.isel(configuration=dropping["alive"])
         run = bootstrap_run(kept, found, scores, draws, times, seed, ties, select, strata, batch, progress, seen)
         limits, note = interval_limits(method, run.evidence, level)
+        doubts.add(kept, run.coverage, found, run.choice.scores)
         notes.extend([*run.notes, *note])
         out = assemble(run, run.evidence.estimate, limits, keep_draws, labels)
         out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
@@ -124,7 +127,7 @@ def bbcd(
         return out.assign(variables)
 
     out = map_batches(one, cube, score(cube, found))
-    warn_once("bbcd", notes)
+    warn_once("bbcd", [*doubts.notes(), *notes])
     call = call_text(
         "bbcd",
         metric=found.name,

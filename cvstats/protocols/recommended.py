@@ -12,6 +12,7 @@ import xarray as xr
 from cvstats._arrays import problem
 from cvstats._calibration import bbc_x
 from cvstats._check import InputError, check_level, check_option
+from cvstats._doubts import Doubts
 from cvstats._lazy import parts_of
 from cvstats._results import call_text, qualifiers, result
 from cvstats._sums import SumEngine
@@ -113,16 +114,18 @@ def winner(
     seed = entropy(rng)
     nested = estimator == "bbc_ncv"
     labels = qualifiers(estimator, found.name, level, method.name)
+    doubts = Doubts()
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress, seen)
         run = _estimate(run, part, estimator, inside, select, seed, batch)
         limits, note = interval_limits(method, run.evidence, level)
+        doubts.add(part, run.coverage, found, run.choice.scores)
         notes.extend([*run.notes, *note])
         return assemble(run, run.evidence.estimate, limits, keep_draws, labels).assign(bbc_plain=run.evidence.bbc)
 
     out = map_batches(one, cube, inner if nested else None)
-    warn_once("winner", notes)
+    warn_once("winner", [*doubts.notes(), *notes])
     return result(
         out,
         **labels,
