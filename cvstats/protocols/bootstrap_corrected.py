@@ -13,7 +13,7 @@ from cvstats._calibration import error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
 from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
-from cvstats._results import call_text, qualifiers, result
+from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats._scan import Scan
 from cvstats._usable import LabelCheck
 from cvstats.cube import is_lazy, scan_cube
@@ -148,7 +148,7 @@ def bbc(
 def warn_once(function: str, notes: list[str]) -> None:
     """Issue one warning with all that must be known, each note once."""
     if notes:
-        warn(f"{function}: {'; '.join(dict.fromkeys(notes))}.")
+        warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
 def check_times(times: int, level: float, interval: str, draws: xr.DataArray | None) -> None:
@@ -192,7 +192,7 @@ def bootstrap_run(
     values = out.value[out.usable]
     alone = int(choice.eligible.sum()) == 1
     with np.errstate(over="ignore"):
-        estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
+        estimate = choice.value if alone or choice.index < 0 else (float(values.mean()) if len(values) else np.nan)
     n, smallest = design_sizes(cube, metric, found.rows)
     evidence = Evidence(
         metric=metric,
@@ -217,7 +217,7 @@ def bootstrap_run(
 
 def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if not error_cost(metric.name, 2):
+    if index < 0 or not error_cost(metric.name, 2):
         return 0.0
     mine = cube.isel(configuration=[index]).compute()
     data = problem(mine, metric)
@@ -277,6 +277,6 @@ def assemble(
     coords: dict[str, Any] = {"configuration": run.names} | labels
     if keep_draws:
         variables["draw_estimate"] = ("draw", run.out.value)
-        variables["draw_selected"] = ("draw", run.names.values[run.out.place])
+        variables["draw_selected"] = ("draw", names_of(run.names.values, run.out.place))
         coords["draw"] = np.arange(len(run.out.value))
     return xr.Dataset(variables, coords=coords)

@@ -161,7 +161,7 @@ def _estimate(
 ) -> Run:
     """Return the run with the point estimate of `estimator`; one configuration keeps its own score."""
     evidence = replace(run.evidence, estimator=estimator)
-    if not evidence.one_configuration:
+    if not evidence.one_configuration and run.choice.index >= 0:
         if estimator == "bbc_x":
             evidence = replace(evidence, estimate=bbc_x(evidence))
         elif estimator == "bbc_cross_repeat":
@@ -170,6 +170,11 @@ def _estimate(
             assert inner is not None
             smooth = _smoothed_ncv(cube, inner, evidence.metric, run, select, seed, batch)
             evidence = replace(evidence, estimate=(evidence.bbc + smooth) / 2)
+            if np.isnan(smooth):
+                reason = (
+                    f"the estimate is NaN: {evidence.metric.name} is undefined in the training set of an outer fold"
+                )
+                run = replace(run, notes=(*run.notes, reason))
     return replace(run, evidence=evidence)
 
 
@@ -233,7 +238,7 @@ def _smoothed_ncv(
             out = select_and_judge(
                 training, metric, choose=weights, select=select, ties="random", rng=seed, batch=batch
             )
-            rates[number] = np.nan_to_num(out["win_rate"].values)
+            rates[number] = out["win_rate"].values
         place = (
             np.searchsorted(folds, fold)
             if np.all(folds[:-1] <= folds[1:])
