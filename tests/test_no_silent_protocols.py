@@ -223,3 +223,236 @@ def test_a_report_leaves_out_nested_cv_that_cannot_choose():
     found = analyse(cube, "auc", inner=inner, times=50, extras=False)
     assert "ncv" not in found.others
     assert found.skipped["ncv"] == "it is undefined here, for example because a fold lacks a class"
+
+
+# inner predictions that are not used ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["auc", "f1", "average_precision"])
+def test_winner_checks_inner_predictions_and_says_when_they_are_not_used(metric):
+    cube, inner = nested_cube(inner_folds=3)
+    cube = cube.assign_coords(threshold=0.5)
+    plain, before = told(lambda: cs.winner(cube, metric, times=50, rng=1))
+    out, messages = told(lambda: cs.winner(cube, metric, inner=inner, times=50, rng=1))
+    assert out.estimate == plain.estimate
+    said = (
+        f"winner: `inner` is not used: {metric} is not linear in the values of single samples, which smoothing nested "
+    )
+    assert len(messages) == 1
+    assert messages[0].startswith(said + "cross-validation over draws takes; ncv() uses it")
+    assert [message.replace("winner: ", "") in messages[0] for message in before] == [True] * len(before)
+    for bad, text in (
+        ("anything", "`inner` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got str"),
+        (inner.isel(outer_fold=[0, 1]), "`inner` and the cube have different outer folds"),
+        (inner.fillna(0.5), "`inner` leaks"),
+        (inner.assign_coords(configuration=["a", "b", "x"]), "`inner` does not match the cube along 'configuration'"),
+    ):
+        with pytest.raises(cs.InputError, match=re.escape(text)):
+            cs.winner(cube, metric, inner=bad, times=50, rng=1)
+
+
+def test_winner_with_repeats_refuses_inner_predictions_that_are_no_labelled_array():
+    cube, _ = nested_cube(repeats=2)
+    for metric in ("auc", "brier"):
+        with pytest.raises(cs.InputError, match="`inner` must be a DataArray over"):
+            cs.winner(cube.assign_coords(kind="probability"), metric, inner="anything", times=50, rng=1)
+
+
+# ranks without a direction --------------------------------------------------------------------------------------------
+
+RANKED = (cs.friedman_test, cs.nemenyi_test, cs.critical_difference)
+
+
+@pytest.mark.parametrize("test", RANKED)
+@pytest.mark.parametrize("metric", [None, "my_metric", ["auc", "auc", "auc"]])
+def test_ranks_of_values_without_a_metric_need_a_direction(test, metric):
+    accuracy = xr.DataArray([[0.9, 0.8, 0.7]] * 8, dims=("dataset", "method"), coords={"method": TEXT})
+    if metric is not None:
+        accuracy = accuracy.assign_coords(metric=metric if isinstance(metric, str) else ("method", metric))
+    with pytest.raises(cs.InputError, match="`direction` must say which values are better, 'maximize' or 'minimize'"):
+        test(accuracy, "dataset", by="method")
+    assert test(accuracy, "dataset", by="method", direction="maximize").mean_rank.values.tolist() == [1, 2, 3]
+    assert test(accuracy, "dataset", by="method", direction="minimize").mean_rank.values.tolist() == [3, 2, 1]
+
+
+@pytest.mark.parametrize("test", RANKED)
+@pytest.mark.parametrize(("metric", "ranks"), [("accuracy", [1, 2, 3]), ("error_rate", [3, 2, 1])])
+def test_ranks_of_a_metric_take_its_direction(test, metric, ranks):
+    values = xr.DataArray([[0.9, 0.8, 0.7]] * 8, dims=("dataset", "method"), coords={"metric": metric})
+    assert test(values, "dataset", by="method").mean_rank.values.tolist() == ranks
+
+
+# intervals ------------------------------------------------------------------------------------------------------------
+
+
+def single(n=60):
+    y = np.arange(n) % 2
+    return cs.as_cube((np.random.default_rng(1).random(n) + 0.4 * y)[:, None], y, kind="score")
+
+
+def test_bca_uses_the_times_of_winner():
+    def limits(**options):
+        out = cs.winner(single(), "auc", rng=1, **options)
+        return float(out.conf_low), float(out.conf_high)
+
+    assert limits(interval="bca", times=3000) == limits(interval=cs.bca(times=3000), times=100)
+    assert limits(interval="bca", times=3000) != limits(interval="bca", times=300)
+    assert limits(interval=cs.bca(), times=300) == limits(interval="bca", times=300)
+    with pytest.raises(cs.InputError, match="`times`"):
+        cs.bca(times=0)
+
+
+def _result_cases():
+    for metric in ("accuracy", "auc", "log_loss", "brier", "mcc", "balanced_accuracy", "error_rate"):
+        yield metric, {}
+    yield "accuracy", {"repeats": 3}
+    yield "mse", {}
+    yield "mse", {"repeats": 2}
+    yield "accuracy", {"regime": "holdout"}
+    yield "mse", {"regime": "holdout"}
+    yield "accuracy", {"inner": True}
+    yield "auc", {"interval": cs.calibrated(kappa=2.0, psi=0.5, safe_upper=True)}
+    yield "accuracy", {"interval": cs.calibrated(safe_upper=False), "keep_draws": True}
+    yield "log_loss", {"perfect": True}
+    yield "accuracy", {"one": True}
+
+
+@pytest.mark.parametrize(("metric", "options"), list(_result_cases()), ids=str)
+@pytest.mark.parametrize("function", [cs.winner, cs.bbc, cs.bbcd])
+def test_confint_of_a_calibrated_interval_is_the_interval_at_that_level(function, metric, options):
+    options = {"interval": "calibrated", **options}
+    g = np.random.default_rng(4)
+    y = np.arange(60) % 2
+    shape = (60, 8, options.pop("repeats", 1))
+    p = np.clip(0.3 * y[:, None, None] + 0.7 * g.random(shape), 0.01, 0.99)
+    if options.pop("perfect", False):
+        p = np.where(y[:, None, None] == 1, 0.9, 0.1) + 0.05 * g.random(shape)
+    if metric == "mse":
+        y, p = g.normal(size=60), g.normal(size=shape)
+    cube = cs.as_cube(p[..., 0] if shape[2] == 1 else p, y, folds=np.arange(60) % 5,
+                      kind="value" if metric == "mse" else "probability")  # fmt: skip
+    if options.pop("one", False):
+        cube = cube.isel(configuration=[0])
+    if function is not cs.winner:
+        options.pop("regime", None)
+        options.pop("inner", None)
+    if options.pop("inner", False):
+        held = cube["fold"] == xr.DataArray(np.arange(5), dims="outer_fold")
+        inner = cube.drop_vars(["fold", "kind", "label", "threshold", "positive", "classes"], errors="ignore")
+        options["inner"] = inner.expand_dims(outer_fold=5, axis=-1).where(~held.drop_vars(list(held.coords)))
+    given = {"rng": 1, "times": 200, **options}
+    first = function(cube, metric, **given)
+    for level in (0.4, 0.8, 0.9, 0.99):
+        again, direct = cs.confint(first, level=level), function(cube, metric, level=level, **given)
+        for name in ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high"):
+            np.testing.assert_array_equal(again[name], direct[name], err_msg=f"{name} at {level}")
+        assert (float(again.conf_level), str(again.interval.item())) == (level, "calibrated")
+
+
+def test_confint_of_calibrated_batches_and_of_limits_that_are_undefined():
+    cube = xr.concat([cs.simulate_cube(40, 5, rng=seed) for seed in (1, 2)], dim="dataset")
+    again = cs.confint(cs.winner(cube, "accuracy", rng=1, times=100), level=0.8)
+    direct = cs.winner(cube, "accuracy", rng=1, times=100, level=0.8)
+    np.testing.assert_array_equal(again.conf_high, direct.conf_high)
+    assert again.conf_low.dims == ("dataset",)
+    few, _ = told(lambda: cs.winner(cs.simulate_cube(4, 2, folds=2, rng=1), "accuracy", rng=1, times=50))
+    assert np.isnan([cs.confint(few, level=0.8).conf_low, cs.confint(few, level=0.8).bound_high]).all()
+
+
+def test_confint_never_turns_one_kind_of_interval_into_another():
+    cube = cs.simulate_cube(40, 5, rng=1)
+    double = cs.winner(cube, "accuracy", rng=1, times=60, interval=cs.double_bootstrap(40, 10), keep_draws=True)
+    bare = cs.winner(cube, "accuracy", rng=1, times=60, keep_draws=True).drop_vars("calibration")
+    for result, kind in ((double, "double_bootstrap"), (bare, "calibrated")):
+        with pytest.raises(
+            cs.InputError, match=re.escape(f"`result` does not keep what its interval ({kind}) is made of")
+        ):
+            cs.confint(result, level=0.8)
+    both = cs.bind(cs.bbc(cube, "accuracy", rng=1), winner=cs.winner(cube, "accuracy", rng=1))
+    with pytest.raises(cs.InputError, match=r"`result` holds intervals of several kinds .'calibrated', 'percentile'."):
+        cs.confint(both, level=0.8)
+    options = {"a": [0], "b": [1], "rng": 1, "times": 100}
+    kept = cs.contrast(cube, "accuracy", keep_draws=True, **options)
+    np.testing.assert_allclose(cs.confint(kept, level=0.8).conf_low, cs.contrast(cube, "accuracy", level=0.8, **options).conf_low)  # fmt: skip  # noqa: E501
+
+
+def test_an_undefined_estimate_has_no_limits():
+    y = np.r_[np.ones(10, int), np.zeros(30, int)]
+    fold = np.r_[np.zeros(10, int), np.arange(30) % 2]
+    p = np.random.default_rng(1).integers(0, 2, (40, 3)).astype(float)
+    inner = xr.DataArray(np.repeat(p[..., None], 2, -1), dims=("sample", "configuration", "outer_fold"))
+    inner = inner.where(xr.DataArray(fold, dims="sample") != xr.DataArray([0, 1], dims="outer_fold"))
+    out, _ = told(lambda: cs.winner(cs.as_cube(p, y, folds=fold), "sensitivity", inner=inner, times=50, rng=1))
+    assert np.isnan([out.conf_low, out.conf_high, out.bound_low, out.bound_high, out.std_error]).all()
+
+
+# different winners side by side ---------------------------------------------------------------------------------------
+
+
+def two_winners():
+    """Return a cube on which "a" wins pooled and "b" wins by fold, for folds of 2 and of 8 samples."""
+    y = np.ones(10, int)
+    p = np.ones((10, 2), int)
+    p[:2, 0] = 0
+    p[[2, 3, 4], 1] = 0
+    return cs.as_cube(p, np.r_[y], folds=[0, 0] + [1] * 8, kind="label", classes=[0, 1], configurations=["a", "b"])
+
+
+def test_bind_says_when_results_are_about_different_winners_and_shows_them():
+    cube = two_winners()
+    results = (cs.cvt(cube, "accuracy"), cs.tt(cube, "accuracy"))
+    with pytest.warns(cs.CvstatsWarning) as caught:
+        both = cs.bind(*results)
+    assert [str(one.message) for one in caught] == [
+        "bind: the results are about different winners, see `selected`: 'a (cvt)', 'b (tt)'."
+    ]
+    assert cs.tidy(both)["selected"].tolist() == ["a", "b"]
+    assert "b" in cs.format_table(both).splitlines()[-1]
+    alone = cs.bind(results[0], cs.t_test(xr.DataArray([0.1, 0.2, 0.4], dims="fold"), "fold"))  # names no winner
+    assert alone.selected.values.tolist() == ["a", ""]
+
+
+def test_bind_of_numbers_and_batches_compares_winners_cell_by_cell():
+    one = xr.Dataset({"estimate": ("d", [0.1, 0.2]), "selected": ("d", [1.0, 2.0])}, coords={"method": "m"})
+    same = one.assign_coords(method="n")
+    assert cs.bind(one, same).selected.shape == (2, 2)
+    empty = same.assign(selected=("d", [1.0, NAN]))
+    assert cs.bind(one, empty).selected.shape == (2, 2)
+    with pytest.warns(cs.CvstatsWarning, match=r"different winners, see `selected`: '2.0 \(m\)', '3.0 \(n\)'"):
+        cs.bind(one, same.assign(selected=("d", [1.0, 3.0])))
+
+
+# TT in the report -----------------------------------------------------------------------------------------------------
+
+
+def test_the_report_shows_the_plain_score_that_each_method_starts_from():
+    """TT corrects the mean over folds: its estimate and what it removed must add up to a number in the table."""
+    from cvstats._analysis import analyse
+    from cvstats._report_parts import method_table, places
+
+    g = np.random.default_rng(5)
+    y = np.arange(90) % 2
+    fold = np.repeat([0, 1, 2], [10, 20, 60])
+    cube = cs.as_cube(g.random((90, 6)) + 0.3 * y[:, None], y, folds=fold, kind="score")
+    found = analyse(cube, "auc", times=100)
+    rows = {row[0].text.split(" (")[0]: row for row in method_table(found).rows}
+    tt, digits = found.others["tt"], places(found)
+    own = f"{float(tt.naive):.{digits}f}"
+    assert own != f"{float(found.winner.naive):.{digits}f}"
+    assert rows["TT"][3].text == f"{float(tt.optimism):.{digits}f} from {own}"
+    assert "from" not in rows["Recommended"][3].text + rows["BBC-CV"][3].text
+    same = tt.selected.item() == found.winner.selected.item()
+    assert (f"Here the winner is {tt.selected.item()}." in rows["TT"][0].aside) == (not same)
+
+
+def test_the_report_names_another_winner_in_its_row(tmp_path):
+    y = np.arange(60) % 2
+    fold = np.repeat([0, 1], [6, 54])
+    wrong = np.zeros((60, 2), bool)
+    wrong[:4, 0] = wrong[10:16, 1] = True  # "a": 4 errors, in the small fold; "b": 6, in the large one
+    cube = cs.as_cube(np.where(wrong, 1 - y[:, None], y[:, None]), y, folds=fold, configurations=["a", "b"])
+    path = cs.report_html(cube, "accuracy", path=tmp_path / "report.html", times=100)
+    text = path.read_text(encoding="utf-8")
+    assert "Here the winner is b." in text
+    assert "All rows estimate the performance of the same thing" not in text
+    assert "unless a row names another winner" in text

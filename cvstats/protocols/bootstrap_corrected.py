@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._arrays import encode_labels, problem
-from cvstats._calibration import error_cost
+from cvstats._calibration import Calibration, error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
 from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
@@ -207,6 +207,7 @@ def bootstrap_run(
         smallest_class=smallest,
         cube=None if is_lazy(cube) else cube,
         seed=seed,
+        times=len(out.value),
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
         wins=out.win_rate[choice.eligible],
@@ -255,9 +256,7 @@ def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[
     return n, min(int((codes[rows] == code).sum()) for code in wanted)
 
 
-def assemble(
-    run: Run, estimate: float, limits: dict[str, float], keep_draws: bool, labels: dict[str, Any]
-) -> xr.Dataset:
+def assemble(run: Run, estimate: float, limits: dict[str, Any], keep_draws: bool, labels: dict[str, Any]) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, with the qualifiers in `labels`."""
     metric = run.evidence.metric
     variables: dict[str, Any] = {
@@ -275,6 +274,9 @@ def assemble(
         "n_redrawn": run.out.n_redrawn,
     }
     coords: dict[str, Any] = {"configuration": run.names} | labels
+    if "calibration" in limits:
+        variables["calibration"] = ("calibration_part", limits["calibration"])
+        coords["calibration_part"] = [field.name for field in fields(Calibration)]
     if keep_draws:
         variables["draw_estimate"] = ("draw", run.out.value)
         variables["draw_selected"] = ("draw", names_of(run.names.values, run.out.place))
