@@ -104,7 +104,8 @@ def bbc(
     -------
     xarray.Dataset
         ``estimate``, ``std_error`` (standard deviation of the draws), ``conf_low``, ``conf_high``, ``bound_low``,
-        ``bound_high``, ``naive``, ``optimism``, ``selected``, ``win_rate``, ``n_draws``, ``n_redrawn``.
+        ``bound_high``, ``naive``, ``optimism``, ``selected`` (empty or NaN when no score is defined), ``win_rate``,
+        ``n_draws``, ``n_redrawn``; with a calibrated interval ``calibration``, from which `confint` makes it again.
 
     References
     ----------

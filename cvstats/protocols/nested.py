@@ -55,7 +55,9 @@ def ncv(
     -------
     xarray.Dataset
         ``estimate``, ``fold_estimate`` and ``selected_fold`` over ``outer_fold[, repeat]``, ``win_rate`` (share of
-        outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data).
+        outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data). An
+        outer fold in which the metric is undefined for all (inner folds that lack a class) chooses nothing: the
+        estimate is NaN, with one warning that names the folds.
 
     Raises
     ------
