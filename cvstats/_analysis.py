@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from ._arrays import batch_dims, encode_labels
-from ._check import CvstatsWarning, InputError, check_count, check_level, show
+from ._check import InputError, check_count, check_level, listened, show
 from ._doubts import Doubts
 from ._lazy import coverage, predicted
 from .cube import check_cube, class_names
@@ -101,13 +100,15 @@ def analyse(
     check_level(level)
     common: dict[str, Any] = {"times": times, "rng": seed, "level": level, "progress": progress}
     recommended = listened(warned, lambda: winner(cube, found, inner=inner, regime=regime, **common))
+    if np.isnan(float(recommended["naive"])):
+        raise InputError(
+            f"`metric`: no configuration won, because {found.name} is undefined for all. {' '.join(warned)}"
+        )
     paper = listened(warned, lambda: bbc(cube, found, **common))
     others: dict[str, xr.Dataset] = {}
     skipped: dict[str, str] = {}
-    if inner is not None:
-        outer = _same_repeats(cube, inner)
-        others["ncv"] = listened(warned, lambda: ncv(outer, found, inner=inner))
     attempts: dict[str, Callable[[], xr.Dataset]] = {
+        "ncv": lambda: ncv(_same_repeats(cube, inner), found, inner=inner),  # type: ignore[arg-type]
         "cvm_cv": lambda: cvm_cv(cube, found),
         "tt": lambda: tt(cube, found),
     }
@@ -171,19 +172,6 @@ def once(doubts: list[str], warned: list[str]) -> list[str]:
     said = "; ".join(doubts)
     rest = [text.replace(f": {said}; ", ": ") for text in warned if not text.endswith(f": {said}.")]
     return list(dict.fromkeys([*doubts, *rest]))
-
-
-def listened(into: list[str], compute: Callable[[], Any]) -> Any:
-    """Return the value of `compute` and collect its warnings, which are shown in words instead."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CvstatsWarning)
-        value = compute()
-    for warning in caught:
-        if issubclass(warning.category, CvstatsWarning):
-            into.append(str(warning.message))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return value
 
 
 @dataclass(frozen=True)

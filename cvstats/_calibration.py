@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ._scales import scale_between, spread_on
+
 if TYPE_CHECKING:
     from ._evidence import Evidence
 
@@ -54,7 +56,46 @@ def error_cost(metric: str, n_classes: int) -> float:
     return (1 - GIVEN) ** 2 * (1 if n_classes <= 2 else 2) if metric == "brier" else 0.0
 
 
-def allow_unseen(evidence: Evidence, level: float) -> float:
+@dataclass(frozen=True)
+class Calibration:
+    """All that calibrated limits at any level depend on: numbers only, so that a result can carry them."""
+
+    best: float  # the ends of the scale
+    worst: float
+    low: float  # the metric's range
+    high: float
+    first: float  # the spread: n_eff, kappa and psi V_s on the unit scale, the standard error on the log scale
+    kappa: float
+    extra: float
+    naive_first: float  # the first number of the spread without inflation and selection
+    n: float  # independent units
+    estimate: float
+    other: float  # a second centre for the upper limit (BBC-X), or NaN
+    towards: float  # where between BBC and the naive score the upper limit is centred too, or NaN
+    unseen: float  # what a misclassified sample would cost, when the data hold none; else 0
+
+    def limits(self, level: float) -> tuple[float, float, float]:
+        """Return lower limit, upper limit and standard error."""
+        from scipy.special import stdtrit
+
+        scale = scale_between(self.best, self.worst)
+        spread = spread_on(scale, self.first, self.kappa, self.extra)
+        t = float(stdtrit(self.n - 1, (1 + level) / 2))
+        centre = scale.forward(self.estimate)
+        low, high = spread.limits(centre, t)
+        if not np.isnan(self.other):
+            high = max(high, spread.limits(scale.forward(self.other), t)[1])
+        if not np.isnan(self.towards):
+            naive = spread_on(scale, self.naive_first, 1.0, 0.0)
+            high = max(high, naive.limits(scale.forward(self.towards), t)[1])
+        low, high = min(low, centre), max(high, centre)
+        ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
+        if self.unseen:
+            ends[1] = max(ends[1], allow_unseen(self, level))
+        return float(ends[0]), float(ends[1]), scale.error_back(centre, spread.error(centre))
+
+
+def allow_unseen(evidence: Calibration, level: float) -> float:
     """Return the largest loss that is plausible though no sample was misclassified.
 
     No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share u of

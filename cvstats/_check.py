@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,19 @@ class CvstatsWarning(UserWarning):
 def warn(message: str) -> None:
     """Issue one warning that points at the caller's code rather than at cvstats."""
     warnings.warn(message, CvstatsWarning, stacklevel=_user_level())
+
+
+def listened(into: list[str], compute: Callable[[], Any]) -> Any:
+    """Return the value of `compute` and collect its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CvstatsWarning)
+        value = compute()
+    for warning in caught:
+        if issubclass(warning.category, CvstatsWarning):
+            into.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return value
 
 
 def _user_level() -> int:

@@ -7,7 +7,8 @@ from typing import Any
 
 import xarray as xr
 
-from ._analysis import check_one, design_of, listened
+from ._analysis import check_one, design_of
+from ._check import listened
 from ._remarks import looking_remarks
 from ._report_parts import Remark, read_facts
 from .describe import describe_cube

@@ -28,6 +28,7 @@ class Evidence:
     estimator: str = "bbc"  # "bbc", "bbc_cross_repeat", "bbc_ncv" or "bbc_x"
     cube: xr.DataArray | None = None
     seed: int = 0
+    times: int = 1000  # draws made, usable or not
     grouped: bool = False
     weighted: bool = False
     wins: np.ndarray | None = None  # (configuration,) share of draws each won

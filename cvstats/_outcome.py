@@ -23,6 +23,7 @@ from ._lazy import (
     remember_coverage,
     whole_columns,
 )
+from ._results import names_of
 from ._threads import ticker
 from ._ties import label_keys
 from .cube import is_lazy
@@ -37,7 +38,7 @@ MOST = 2**26  # sums of counts are exact at the cost of digits of what is counte
 class Outcome:
     """What `select_and_judge` found on a cube without batch dims, as plain arrays."""
 
-    place: np.ndarray  # (draw,) position of the winner among all configurations
+    place: np.ndarray  # (draw,) position of the winner among all configurations; -1 where no score is defined
     value: np.ndarray  # (draw,) NaN where not usable
     usable: np.ndarray
     win_rate: np.ndarray  # (configuration,)
@@ -50,7 +51,7 @@ class Outcome:
         """Return the variables with their names and labels."""
         names = cube.coords.variables["configuration"]
         variables = {
-            "selected": ("draw", names.values[self.place]),
+            "selected": ("draw", names_of(names.values, self.place)),
             "value": ("draw", self.value),
             "usable": ("draw", self.usable),
             "win_rate": ("configuration", self.win_rate),
@@ -133,7 +134,8 @@ def judged_outcome(
     rate[places], spread[places], score[places] = wins, variance, best.score
     rate = rate if usable.any() else np.full(size, np.nan)
     redrawn = int((best.redrawn > 0).sum())
-    return Outcome(places[index], value, usable, rate, score, spread, int(usable.sum()), redrawn)
+    place = np.where(best.usable & best.defined, places[index], -1)
+    return Outcome(place, value, usable, rate, score, spread, int(usable.sum()), redrawn)
 
 
 def _blocks_chosen(task: Choose, data: Any, cube: xr.DataArray, found: Coverage, progress: bool) -> list[Chosen]:

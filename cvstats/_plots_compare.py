@@ -47,7 +47,7 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     >>> import xarray as xr
     >>> import cvstats as cs
     >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
-    >>> ax = cs.plot_critical_difference(cs.critical_difference(error, "dataset", by="method"))
+    >>> ax = cs.plot_critical_difference(cs.critical_difference(error, "dataset", by="method", direction="minimize"))
     >>> [text.get_text().strip() for text in ax.texts][-1]
     'c (3.00)'
     """

@@ -210,12 +210,17 @@ def method_table(analysis: Analysis) -> Table:
             chooses, judges = ESTIMATORS.get(method, (chooses, judges))
             label = f"{label} ({'BBC, ties at random' if method == 'bbc' else method_words(method)})"
         gap = float(outcome["optimism"])
+        removed, own = number(gap, digits), number(outcome["naive"], digits)
+        if own != number(analysis.winner["naive"], digits):
+            removed += f" from {own}"
+        if plain(outcome["selected"].item()) != plain(analysis.winner["selected"].item()):
+            about += f" Here the winner is {printable(outcome['selected'].item())}."
         rows.append(
             [
                 Cell(label, label, header=True, aside=about),
                 Cell(number(outcome["estimate"], digits), float(outcome["estimate"])),
                 Cell(between(outcome, digits) or "–", _low(outcome)),
-                Cell(number(gap, digits) if name != "cvt" else "–", gap if name != "cvt" else None),
+                Cell(removed if name != "cvt" else "–", gap if name != "cvt" else None),
                 Cell(chooses),
                 Cell(judges),
             ]

@@ -46,6 +46,15 @@ def qualifiers(
     return {"method": method, "metric": metric, "conf_level": float(conf_level), "interval": interval}
 
 
+def names_of(configurations: np.ndarray, index: Any) -> np.ndarray:
+    """Return the labels at some positions; -1 is the empty choice, NaN among numbers and an empty string otherwise."""
+    index = np.asarray(index)
+    labels = np.asarray(configurations[index])
+    if (index >= 0).all():
+        return labels
+    return np.where(index < 0, np.nan if configurations.dtype.kind in "iuf" else "", labels)
+
+
 def call_text(function: str, **arguments: object) -> str:
     """Return the call as text for provenance, big arguments named rather than printed.
 

@@ -40,9 +40,19 @@ class Spread(Protocol):
         """Return the standard error at a centre."""
         ...
 
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """Return what `spread_on` makes it from again."""
+        ...
+
 
 class Scale(Protocol):
     """A map from the metric's unit to performance direction and back."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return its best and worst end, in the metric's unit."""
+        ...
 
     def forward(self, value: float) -> float:
         """Return a value on the scale."""
@@ -69,6 +79,11 @@ class UnitSpread:
     kappa: float
     extra: float  # psi * V_s
 
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """Return what `spread_on` makes it from again."""
+        return self.n_eff, self.kappa, self.extra
+
     def size(self, centre: float) -> float:
         """Return n(c)."""
         edge = 1 / (2 * self.n_eff)
@@ -92,6 +107,11 @@ class UnitScale:
 
     best: float
     worst: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return its best and worst end, in the metric's unit."""
+        return self.best, self.worst
 
     def forward(self, value: float) -> float:
         """Return a value on the scale."""
@@ -123,6 +143,11 @@ class LineSpread:
 
     std_error: float
 
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """Return what `spread_on` makes it from again."""
+        return self.std_error, np.nan, np.nan
+
     def limits(self, centre: float, t: float) -> tuple[float, float]:
         """Return the limits around a centre at quantile t."""
         return centre - t * self.std_error, centre + t * self.std_error
@@ -138,6 +163,11 @@ class LogScale:
 
     best: float
     sign: int  # +1 when the metric grows with performance
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return its best and worst end, in the metric's unit."""
+        return self.best, -self.sign * np.inf
 
     def _loss(self, value: float) -> float:
         return (self.best - value) * self.sign
@@ -176,6 +206,16 @@ def selection_variance(evidence: Evidence) -> float:
     """Return V_s: the variance over draws of the full-data score of the draw's winner."""
     chosen = evidence.chosen[np.isfinite(evidence.chosen)]
     return float(chosen.var(ddof=1)) if len(chosen) > 1 else 0.0
+
+
+def spread_on(scale: Scale, first: float, kappa: float, extra: float) -> Spread:
+    """Return the spread that has these `numbers` on a scale."""
+    return UnitSpread(first, kappa, extra) if isinstance(scale, UnitScale) else LineSpread(first)
+
+
+def scale_between(best: float, worst: float) -> Scale:
+    """Return the scale with these ends."""
+    return UnitScale(best, worst) if np.isfinite(worst) else LogScale(best, 1 if worst < 0 else -1)
 
 
 def scale_of(metric: Metric) -> Scale | None:

@@ -7,11 +7,14 @@ A method is a small frozen object: ``limits(evidence, level)`` returns the lower
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ._calibration import allow_unseen, bbc_x, constants, standing_out
+from ._calibration import Calibration, bbc_x, constants, standing_out
 from ._check import InputError, check_count, check_option, nearest
 from ._evidence import Evidence, Method
 from ._scales import Scale, UnitScale, quantiles, scale_of
@@ -133,29 +136,31 @@ class calibrated:  # noqa: N801
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        from scipy.special import stdtrit
+        return self.calibration(evidence).limits(level)
 
+    def calibration(self, evidence: Evidence) -> Calibration:
+        """Return the few numbers that give the limits at any level."""
         scale = scale_of(evidence.metric)
         assert scale is not None  # or it was refused
         tuned = constants(evidence, isinstance(scale, UnitScale))
-        kappa = tuned.kappa if self.kappa is None else self.kappa
-        psi = tuned.psi if self.psi is None else self.psi
-        t = float(stdtrit(evidence.n - 1, (1 + level) / 2))
-        spread = scale.spread(evidence, kappa, psi)
-        centre = scale.forward(evidence.estimate)
-        low, high = spread.limits(centre, t)
-        if evidence.estimator in ("bbc", "bbc_cross_repeat"):
-            high = max(high, spread.limits(scale.forward(bbc_x(evidence)), t)[1])
+        spread = scale.spread(
+            evidence,
+            tuned.kappa if self.kappa is None else self.kappa,
+            tuned.psi if self.psi is None else self.psi,
+        )
         share = self._share(evidence, tuned.safe)
-        if share > 0:
-            towards = evidence.bbc + share * (evidence.naive - evidence.bbc)
-            naive = scale.spread(evidence, 1.0, 0.0)
-            high = max(high, naive.limits(scale.forward(towards), t)[1])
-        low, high = min(low, centre), max(high, centre)
-        ends = np.clip(sorted((scale.back(low), scale.back(high))), *evidence.metric.range)
-        if evidence.unseen:
-            ends[1] = max(ends[1], allow_unseen(evidence, level))
-        return float(ends[0]), float(ends[1]), scale.error_back(centre, spread.error(centre))
+        refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
+        return Calibration(
+            *scale.ends,
+            *evidence.metric.range,
+            *spread.numbers,
+            naive_first=scale.spread(evidence, 1.0, 0.0).numbers[0],
+            n=evidence.n,
+            estimate=evidence.estimate,
+            other=bbc_x(evidence) if refitted else np.nan,
+            towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
+            unseen=evidence.unseen,
+        )
 
     def _share(self, evidence: Evidence, safe: str) -> float:
         """Return how far the upper limit's centre moves from BBC to the naive score."""
@@ -325,8 +330,8 @@ class bca:  # noqa: N801
 
     Parameters
     ----------
-    times : int
-        Number of bootstrap draws.
+    times : int, optional
+        Number of bootstrap draws; by default as many as the protocol makes (its ``times``).
 
     References
     ----------
@@ -341,9 +346,13 @@ class bca:  # noqa: N801
     True
     """
 
-    times: int = 2000
+    times: int | None = None
 
     name = "bca"
+
+    def __post_init__(self) -> None:
+        if self.times is not None:
+            check_count(self.times, "times")
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
@@ -353,7 +362,7 @@ class bca:  # noqa: N801
         """Return lower limit, upper limit and standard error."""
         from ._double import bca_limits
 
-        return bca_limits(evidence, level, self.times)
+        return bca_limits(evidence, level, evidence.times if self.times is None else self.times)
 
 
 def _fixed_only(evidence: Evidence) -> str | None:
@@ -405,24 +414,40 @@ MINIMUM = 5  # units, and samples of each class, below which no interval is give
 LARGEST = 1e150  # scores beyond it cannot be squared
 
 
-def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Return the limits and bounds of a result and, when there are none, a note that says why."""
+NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
+
+
+def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the limits and bounds of a result and, when there are none, a note that says why.
+
+    Calibrated limits come with the numbers that give them at any level, as ``calibration``.
+    """
     reason = method.refuse(evidence)
     if reason is not None:
         raise InputError(f"interval {method.name!r} does not apply: {reason}.")
-    names = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
+    undefined = dict.fromkeys(NAMES, np.nan) | _kept(method, [np.nan] * len(fields(Calibration)))
     if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
-        return dict.fromkeys(names, np.nan), (f"limits are NaN: {few} is fewer than {MINIMUM}",)
+        return undefined, (f"limits are NaN: {few} is fewer than {MINIMUM}",)
     scores = np.append(evidence.chosen, evidence.estimate)
     if isinstance(method, calibrated) and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
-        return dict.fromkeys(names, np.nan), (f"limits are NaN: scores beyond {LARGEST:g} have no variance",)
-    low, high, error = method.limits(evidence, level)
-    if level > 0.5:
-        bound_low, bound_high, _ = method.limits(evidence, 2 * level - 1)
-    else:
-        bound_low, bound_high = np.nan, np.nan
-    return dict(zip(names, (low, high, error, bound_low, bound_high), strict=True)), ()
+        return undefined, (f"limits are NaN: scores beyond {LARGEST:g} have no variance",)
+    if np.isnan(evidence.estimate):
+        return undefined, ()
+    found = limits_at(partial(method.limits, evidence), level)
+    return found | _kept(method, astuple(method.calibration(evidence)) if isinstance(method, calibrated) else ()), ()
+
+
+def _kept(method: Method, numbers: Sequence[float]) -> dict[str, Any]:
+    """Return what a result keeps of a calibrated interval; nothing of others."""
+    return {"calibration": np.array(numbers, float)} if isinstance(method, calibrated) else {}
+
+
+def limits_at(limits: Callable[[float], tuple[float, float, float]], level: float) -> dict[str, float]:
+    """Return the limits at a level and the one-sided bounds, which are the limits at 2 level - 1."""
+    low, high, error = limits(level)
+    bounds = limits(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
+    return dict(zip(NAMES, (low, high, error, *bounds), strict=True))
 
 
 __all__ = ["Evidence", "Method", "Scale", "bca", "calibrated", "delong", "double_bootstrap", "percentile", "wilson"]

@@ -79,9 +79,9 @@ def select_and_judge(
     Returns
     -------
     xarray.Dataset
-        ``selected(draw)``, ``value(draw)``, ``usable(draw)``; ``win_rate(configuration)``, ``score(configuration)``
-        (on all samples; NaN for those that may not be selected) and ``score_variance(configuration)`` (variance over
-        usable draws); ``n_draws`` and ``n_redrawn``.
+        ``selected(draw)`` (empty or NaN where no score is defined), ``value(draw)``, ``usable(draw)``;
+        ``win_rate(configuration)``, ``score(configuration)`` (on all samples; NaN for those that may not be selected)
+        and ``score_variance(configuration)`` (variance over usable draws); ``n_draws`` and ``n_redrawn``.
 
     Raises
     ------

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ._calibration import Calibration
 from ._check import InputError, check_level, plain, show, warn
 from ._format_table import format_table
 from ._scales import quantiles
+from .intervals import limits_at
 
 __all__ = ["augment", "bind", "confint", "format_table", "tidy"]
 
@@ -130,7 +132,7 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
     -------
     Dataset
         With a ``method`` dim; ``metric``, ``conf_level`` and ``interval`` run along it. What a method does not
-        offer is NaN (an empty string for text).
+        offer is NaN (an empty string for text). Results about different winners (``selected``) come with a warning.
 
     Raises
     ------
@@ -178,10 +180,24 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
         "cvstats_version": str(given[0].attrs.get("cvstats_version", "")),
         "call": f"bind({', '.join(str(one.attrs.get('call', '')) for one in given)})",
     }
+    _warn_winners(stacked)
     hashes = {one.attrs.get("cube_hash") for one in given}
     if len(hashes) == 1 and None not in hashes:
         stacked.attrs["cube_hash"] = hashes.pop()
     return stacked
+
+
+def _warn_winners(stacked: xr.Dataset) -> None:
+    """Warn when results are about different winners; results that name none do not count."""
+    if "selected" not in stacked or stacked["selected"].dims[:1] != ("method",):
+        return
+    table = stacked["selected"].values.reshape(stacked.sizes["method"], -1)
+    for cell in table.T:
+        named = {str(m): plain(w) for m, w in zip(stacked["method"].values, cell, strict=True) if w == w and w != ""}
+        if len(set(named.values())) > 1:
+            who = show([f"{winner} ({method})" for method, winner in named.items()])
+            warn(f"bind: the results are about different winners, see `selected`: {who}.")
+            return
 
 
 def _with_method(one: xr.Dataset, name: str | None) -> xr.Dataset:
@@ -244,14 +260,14 @@ def _complete(
 def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     """Return `result` with its interval at another level.
 
-    Results with kept draws (``keep_draws=True``) get the percentile interval of those draws (type 7 quantiles),
-    whatever their own interval was; t-based tests get ``estimate`` plus or minus the Student quantile times
-    ``std_error``.
+    The kind of interval stays what it is. Calibrated intervals (`winner`) are computed again from the few numbers that
+    the result keeps of them, percentile intervals from kept draws (``keep_draws=True``; type 7 quantiles); t-based
+    tests get ``estimate`` plus or minus the Student quantile times ``std_error``.
 
     Parameters
     ----------
     result : Dataset
-        A result with ``draw_estimate(draw)``, or with ``std_error`` and ``df``.
+        A result with ``calibration``, with ``draw_estimate(draw)``, or with ``std_error`` and ``df``.
     level : float
         Confidence level.
 
@@ -264,7 +280,7 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     Raises
     ------
     InputError
-        `result` has neither kept draws nor a standard error with degrees of freedom.
+        `result` does not keep what its interval is made of, or holds intervals of several kinds.
 
     Examples
     --------
@@ -278,7 +294,13 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     if not isinstance(result, xr.Dataset):
         raise InputError(f"`result` must be a result (Dataset); got {type(result).__name__}.")
     ends = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
-    if "draw_estimate" in result:
+    kinds = np.unique(result["interval"].values).tolist() if "interval" in result.coords else ["percentile"]
+    kind = str(kinds[0])
+    if len(kinds) > 1:
+        raise InputError(f"`result` holds intervals of several kinds ({show(kinds)}); re-read each before bind().")
+    if kind == "calibrated" and "calibration" in result:
+        limits = _calibrated(result["calibration"], level)
+    elif kind == "percentile" and "draw_estimate" in result:
         kept = result["draw_estimate"]
         if bool(kept.isnull().all("draw").any()):
             warn("confint: no draw could be used, so limits are NaN.")
@@ -287,16 +309,14 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
             quantiles, kept, ends, input_core_dims=[["draw"], ["end"]], output_core_dims=[["end"]]
         ).where(result["draw_estimate"].notnull().any("draw"))
         limits = [drawn.isel(end=at) for at in range(4)]
-        kind = "percentile"
-    elif {"estimate", "std_error", "df"} <= set(result.data_vars) and _is_t(result):
+    elif kind == "t" and {"estimate", "std_error", "df"} <= set(result.data_vars):
         from scipy.special import stdtrit
 
         limits = [result["estimate"] + result["std_error"] * stdtrit(result["df"].values, end) for end in ends]
-        kind = "t"
     else:
         raise InputError(
-            "`result` has neither kept draws nor a t-based interval to re-read; "
-            "run the protocol with keep_draws=True, or with level= set to what is wanted."
+            f"`result` does not keep what its interval ({kind}) is made of; run its function again with level= set to "
+            "what is wanted (a percentile interval can be re-read after keep_draws=True)."
         )
     found = result.assign(conf_low=limits[0], conf_high=limits[1])
     if "bound_low" in result:
@@ -307,8 +327,19 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     return found
 
 
-def _is_t(result: xr.Dataset) -> bool:
-    return "interval" in result.coords and bool((np.asarray(result["interval"].values) == "t").all())
+def _calibrated(kept: xr.DataArray, level: float) -> list[xr.DataArray]:
+    """Return conf_low, conf_high, bound_low and bound_high from the numbers that a result keeps."""
+
+    def limits(numbers: np.ndarray) -> np.ndarray:
+        if np.isnan(numbers).all():
+            return np.full(4, np.nan)
+        found = limits_at(Calibration(*numbers.tolist()).limits, level)
+        return np.array([found[name] for name in ("conf_low", "conf_high", "bound_low", "bound_high")])
+
+    found = xr.apply_ufunc(
+        limits, kept, input_core_dims=[["calibration_part"]], output_core_dims=[["end"]], vectorize=True
+    )
+    return [found.isel(end=at) for at in range(4)]
 
 
 def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:

@@ -50,12 +50,12 @@ def test_the_tables_agree_with_each_other():
 
 def test_table_4_and_figure_10_internal_protocol():
     """Claim: mean ranks only minimally different, no evidence of superiority. Holds."""
-    found = friedman_test(INTERNAL, "dataset", by="method")
+    found = friedman_test(INTERNAL, "dataset", by="method", direction="minimize")
     np.testing.assert_allclose(found.mean_rank, [26 / 13, 27 / 13, 25 / 13])
     assert float(found.statistic) == pytest.approx(2 / 13, rel=1e-12)
     assert float(found.p_value) == pytest.approx(0.926, abs=5e-4)
     assert float(found.f_p_value) == pytest.approx(0.931, abs=5e-4)
-    diagram = critical_difference(INTERNAL, "dataset", by="method")
+    diagram = critical_difference(INTERNAL, "dataset", by="method", direction="minimize")
     assert float(diagram.cd) == pytest.approx(0.919, abs=5e-4)
     assert diagram.clique.values.tolist() == [[True], [True], [True]]
     for a, b in (("GPC internal", "KLR internal"), ("GPC internal", "KRR internal"), ("KLR internal", "KRR internal")):
@@ -68,23 +68,23 @@ def test_tables_4_and_5_and_figure_12_a_spurious_winner():
     assert (float(gpc.statistic), float(klr.statistic)) == (82.5, 81.0)
     assert float(gpc.p_value) == pytest.approx(0.0063, abs=5e-5)
     assert float(klr.p_value) == pytest.approx(0.0105, abs=5e-5)
-    found = friedman_test(MIXED, "dataset", by="method")
+    found = friedman_test(MIXED, "dataset", by="method", direction="minimize")
     np.testing.assert_allclose(found.mean_rank, [31 / 13, 31 / 13, 16 / 13])
     assert float(found.p_value) == pytest.approx(0.0031, abs=5e-5)
     for test in ("nemenyi", "wilcoxon"):
-        diagram = critical_difference(MIXED, "dataset", by="method", test=test)
+        diagram = critical_difference(MIXED, "dataset", by="method", direction="minimize", test=test)
         assert diagram.clique.values.T.tolist() == [[True, True, False]]
-    p = nemenyi_test(MIXED, "dataset", by="method").p_value
+    p = nemenyi_test(MIXED, "dataset", by="method", direction="minimize").p_value
     assert float(p.sel({"method": "KRR median", "method_other": "GPC internal"})) == pytest.approx(0.0092, abs=5e-5)
 
 
 def test_table_6_and_figure_13_median_protocol():
     """Claim: no significant difference by Friedman's test, though KRR is favoured. Holds: its mean rank is lowest."""
-    found = friedman_test(MEDIAN, "dataset", by="method")
+    found = friedman_test(MEDIAN, "dataset", by="method", direction="minimize")
     np.testing.assert_allclose(found.mean_rank, [29 / 13, 29 / 13, 20 / 13])
     assert float(found.p_value) == pytest.approx(0.125, abs=5e-4)
     assert float(found.f_p_value) == pytest.approx(0.124, abs=5e-4)
-    diagram = critical_difference(MEDIAN, "dataset", by="method")
+    diagram = critical_difference(MEDIAN, "dataset", by="method", direction="minimize")
     assert diagram.clique.values.tolist() == [[True], [True], [True]]
 
 

@@ -24,7 +24,7 @@ def _close_figures():
 def diagram():
     x = np.random.default_rng(0).normal(size=(20, 5)) + 0.6 * np.arange(5)
     x = xr.DataArray(x, dims=("dataset", "method"), coords={"method": list("edcba")})
-    return critical_difference(x, "dataset", by="method")
+    return critical_difference(x, "dataset", by="method", direction="minimize")
 
 
 @pytest.fixture
@@ -54,7 +54,12 @@ def test_wilcoxon_diagram_has_no_cd_and_draws_into_given_axes():
 
     x = xr.DataArray(np.random.default_rng(1).normal(size=(9, 2)), dims=("dataset", "method"))
     ax = plt.subplots()[1]
-    assert plot_critical_difference(critical_difference(x, "dataset", by="method", test="wilcoxon"), ax=ax) is ax
+    assert (
+        plot_critical_difference(
+            critical_difference(x, "dataset", by="method", direction="minimize", test="wilcoxon"), ax=ax
+        )
+        is ax
+    )
     assert not any("CD" in text.get_text() for text in ax.texts)
 
 

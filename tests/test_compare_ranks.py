@@ -130,7 +130,7 @@ def test_wilcoxon_without_differences_is_nan_with_one_warning():
 @pytest.mark.parametrize("data", ["plain", "tied"])
 def test_friedman_equals_r(data):
     x = table(RANKS[data])
-    found = friedman_test(x, "dataset", by="method")
+    found = friedman_test(x, "dataset", by="method", direction="minimize")
     for name, value in RANKS[f"{data}_r"].items():
         assert float(found[name]) == pytest.approx(value, rel=1e-9), name
     np.testing.assert_allclose(found.mean_rank, RANKS[f"{data}_rank"], rtol=1e-12)
@@ -156,7 +156,7 @@ def test_skillings_mack_of_the_published_example():
         [3.2, 4.1, 3.8, 4.2], [3.1, 3.9, 3.4, 4.0], [4.3, 3.5, 4.6, 4.8], [3.5, 3.6, 3.9, 4.0], [3.6, 4.2, 3.7, 3.9],
         [4.5, 4.7, 3.7, x], [x, 4.2, 3.4, x], [4.3, 4.6, 4.4, 4.9], [3.5, x, 3.7, 3.9],
     ]  # fmt: skip
-    found = friedman_test(table(times), "dataset", by="method")
+    found = friedman_test(table(times), "dataset", by="method", direction="minimize")
     assert float(found.statistic) == pytest.approx(15.493, abs=5e-4)
     assert float(found.df) == 3
     assert str(found.test.item()) == "Skillings-Mack test"
@@ -177,7 +177,10 @@ def test_data_sets_with_one_method_do_not_count():
     values[0, 0] = np.nan
     lonely = np.full((1, 4), np.nan)
     lonely[0, 2] = 1.0
-    short, longer = (friedman_test(table(v), "dataset", by="method") for v in (values, np.vstack([values, lonely])))
+    short, longer = (
+        friedman_test(table(v), "dataset", by="method", direction="minimize")
+        for v in (values, np.vstack([values, lonely]))
+    )
     assert float(short.statistic) == pytest.approx(float(longer.statistic), rel=1e-12)
     np.testing.assert_allclose(short.mean_rank, longer.mean_rank)
     assert int(longer.n) == len(values)
@@ -187,7 +190,10 @@ def test_gaps_in_one_table_leave_the_others_alone():
     x = xr.DataArray(np.random.default_rng(0).normal(size=(3, 8, 4)), dims=("size", "dataset", "method"))
     gap = x.copy()
     gap[1, 2, 3] = np.nan
-    full, some = friedman_test(x, "dataset", by="method"), friedman_test(gap, "dataset", by="method")
+    full, some = (
+        friedman_test(x, "dataset", by="method", direction="minimize"),
+        friedman_test(gap, "dataset", by="method", direction="minimize"),
+    )
     assert (full.statistic == some.statistic).values.tolist() == [True, False, True]
     assert np.isnan(some.f_statistic.values).tolist() == [False, True, False]
     assert str(some.test.item()) == "Friedman or Skillings-Mack test"
@@ -216,7 +222,7 @@ def test_tests_of_ranks_map_over_other_dims(direction):
 @pytest.mark.parametrize("k", range(2, 9))
 @pytest.mark.parametrize("n", [2, 3, 7, 10, 13])
 def test_perfect_agreement_has_an_infinite_f(n, k):
-    found = friedman_test(table(np.tile(np.arange(k), (n, 1))), "dataset", by="method")
+    found = friedman_test(table(np.tile(np.arange(k), (n, 1))), "dataset", by="method", direction="minimize")
     assert float(found.statistic) == pytest.approx(n * (k - 1), rel=1e-12)
     assert float(found.f_statistic) > 1e12
     assert float(found.f_p_value) == pytest.approx(0, abs=1e-5)
@@ -228,7 +234,9 @@ def test_skillings_mack_holds_its_level():
     rng = np.random.default_rng(5)
     x = np.round(rng.normal(size=(4000, 15, 4)) * 1.5)
     x[rng.random(x.shape) < 0.15] = np.nan
-    found = friedman_test(xr.DataArray(x, dims=("cell", "dataset", "method")), "dataset", by="method")
+    found = friedman_test(
+        xr.DataArray(x, dims=("cell", "dataset", "method")), "dataset", by="method", direction="minimize"
+    )
     assert float((found.p_value < 0.05).mean()) == pytest.approx(0.05, abs=0.012)
 
 
@@ -241,7 +249,7 @@ def test_skillings_mack_holds_its_level():
 )
 def test_friedman_degenerate_is_nan_with_one_warning(values):
     with pytest.warns(CvstatsWarning, match="everything is tied, or methods are not linked") as record:
-        found = friedman_test(table(values), "dataset", by="method")
+        found = friedman_test(table(values), "dataset", by="method", direction="minimize")
     assert len(record) == 1
     assert np.isnan(float(found.p_value))
 
@@ -254,7 +262,7 @@ def test_nemenyi_equals_r_and_scikit_posthocs(data):
     import scikit_posthocs
 
     x = table(RANKS[data])
-    found = nemenyi_test(x, "dataset", by="method")
+    found = nemenyi_test(x, "dataset", by="method", direction="minimize")
     assert found.p_value.dims == ("method", "method_other")
     np.testing.assert_allclose(found.p_value, RANKS[f"{data}_nemenyi"], atol=1e-9)
     theirs = scikit_posthocs.posthoc_nemenyi_friedman(x.values).to_numpy()
@@ -267,7 +275,7 @@ def test_critical_difference_equals_demsar():
     printed = [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]
     for k, q_printed, q_r in zip(range(2, 11), printed, RANKS["q95"], strict=True):
         x = table(np.random.default_rng(k).normal(size=(12, k)), "abcdefghij")
-        cd = float(critical_difference(x, "dataset", by="method").cd)
+        cd = float(critical_difference(x, "dataset", by="method", direction="minimize").cd)
         q = cd / np.sqrt(k * (k + 1) / (6 * 12))
         assert q == pytest.approx(q_r, rel=1e-6)
         assert q == pytest.approx(q_printed, abs=1.1e-3)
@@ -276,7 +284,7 @@ def test_critical_difference_equals_demsar():
 def test_cliques_are_the_maximal_groups_within_the_critical_difference():
     rng = np.random.default_rng(3)
     x = table(rng.normal(size=(20, 6)) + 0.5 * np.arange(6))
-    found = critical_difference(x, "dataset", by="method")
+    found = critical_difference(x, "dataset", by="method", direction="minimize")
     ranks, cd = found.mean_rank.values, float(found.cd)
     groups = {frozenset(np.flatnonzero(column)) for column in found.clique.values.T}
     subsets = [frozenset(c) for size in range(2, 7) for c in itertools.combinations(range(6), size)]
@@ -290,7 +298,7 @@ def test_cliques_are_the_maximal_groups_within_the_critical_difference():
 def test_wilcoxon_holm_cliques():
     rng = np.random.default_rng(4)
     x = table(rng.normal(size=(15, 4)) + np.array([0, 0.1, 1.2, 1.3]))
-    found = critical_difference(x, "dataset", by="method", test="wilcoxon", level=0.9)
+    found = critical_difference(x, "dataset", by="method", direction="minimize", test="wilcoxon", level=0.9)
     pairs = list(itertools.combinations(range(4), 2))
     raw = [stats.wilcoxon(x.values[:, i], x.values[:, j], method="exact").pvalue for i, j in pairs]
     expected = p_adjust(raw)
@@ -303,19 +311,19 @@ def test_wilcoxon_holm_cliques():
 
 def test_methods_that_all_differ_have_no_clique():
     x = table(np.tile([1.0, 2], (40, 1)) + np.arange(40)[:, None])
-    found = critical_difference(x, "dataset", by="method")
+    found = critical_difference(x, "dataset", by="method", direction="minimize")
     assert found.clique.shape == (2, 0)
 
 
 def test_critical_differences_map_over_other_dims():
     x = xr.DataArray(np.random.default_rng(0).normal(size=(3, 9, 4)), dims=("size", "dataset", "method"))
-    found = critical_difference(x, "dataset", by="method")
+    found = critical_difference(x, "dataset", by="method", direction="minimize")
     for at in range(3):
-        one = critical_difference(x[at], "dataset", by="method")
+        one = critical_difference(x[at], "dataset", by="method", direction="minimize")
         np.testing.assert_array_equal(found.mean_rank[at], one.mean_rank)
         kept = found.clique[at].values
         np.testing.assert_array_equal(kept[:, kept.any(0)], one.clique)
-    empty = critical_difference(x[:0], "dataset", by="method")
+    empty = critical_difference(x[:0], "dataset", by="method", direction="minimize")
     assert empty.mean_rank.shape == (0, 4)
     assert empty.clique.shape == (0, 4, 0)
 
@@ -324,7 +332,10 @@ def test_critical_differences_map_over_other_dims():
 def test_critical_difference_comes_with_friedmans_test(data):
     x = table(RANKS[data])
     for test in ("nemenyi", "wilcoxon"):
-        found, friedman = critical_difference(x, "dataset", by="method", test=test), RANKS[f"{data}_r"]
+        found, friedman = (
+            critical_difference(x, "dataset", by="method", direction="minimize", test=test),
+            RANKS[f"{data}_r"],
+        )
         assert float(found.statistic) == pytest.approx(friedman["statistic"], rel=1e-9)
         assert float(found.df) == 3
         assert float(found.friedman_p_value) == pytest.approx(friedman["p_value"], rel=1e-9)
@@ -333,9 +344,9 @@ def test_critical_difference_comes_with_friedmans_test(data):
 def test_wilcoxon_holm_comparisons_map_over_other_dims():
     x = xr.DataArray(np.random.default_rng(0).normal(size=(3, 9, 4)), dims=("size", "dataset", "method"))
     x = x + 0.7 * xr.DataArray(np.arange(4), dims="method")
-    found = critical_difference(x, "dataset", by="method", test="wilcoxon")
+    found = critical_difference(x, "dataset", by="method", direction="minimize", test="wilcoxon")
     for at in range(3):
-        one = critical_difference(x[at], "dataset", by="method", test="wilcoxon")
+        one = critical_difference(x[at], "dataset", by="method", direction="minimize", test="wilcoxon")
         np.testing.assert_array_equal(found.p_value[at], one.p_value)
         kept = found.clique[at].values
         np.testing.assert_array_equal(kept[:, kept.any(0)], one.clique)
@@ -343,7 +354,7 @@ def test_wilcoxon_holm_comparisons_map_over_other_dims():
 
 def test_methods_that_never_differ_are_the_same():
     x = table(np.random.default_rng(0).normal(size=(12, 1)) + np.array([0.0, 0.0, 5.0]))
-    found = critical_difference(x, "dataset", by="method", test="wilcoxon")
+    found = critical_difference(x, "dataset", by="method", direction="minimize", test="wilcoxon")
     p = 3 * 2 * 0.5**12  # two of the three comparisons are as clear as can be; Holm multiplies by three, then two
     expected = [[1, 1, p], [1, 1, p], [p, p, 1]]
     np.testing.assert_allclose(found.p_value, expected, rtol=1e-9)
@@ -407,25 +418,31 @@ def test_p_adjust_takes_the_ends_of_the_scale():
     ("call", "message"),
     [
         (
-            lambda x: friedman_test(x, "data_set", by="method"),
+            lambda x: friedman_test(x, "data_set", by="method", direction="minimize"),
             "`dim`='data_set' is not a dimension; .*did you mean 'dataset'",
         ),
-        (lambda x: friedman_test(x[:1], "dataset", by="method"), "`x` needs at least 2 values along 'dataset'"),
-        (lambda x: friedman_test(x[:, :1], "dataset", by="method"), "`by`='method' needs at least 2 levels"),
+        (
+            lambda x: friedman_test(x[:1], "dataset", by="method", direction="minimize"),
+            "`x` needs at least 2 values along 'dataset'",
+        ),
+        (
+            lambda x: friedman_test(x[:, :1], "dataset", by="method", direction="minimize"),
+            "`by`='method' needs at least 2 levels",
+        ),
         (
             lambda x: friedman_test(x, "dataset", by="method", direction="up"),
             "`direction` must be one of 'minimize', 'maximize'",
         ),
         (
-            lambda x: nemenyi_test(x.where(x > 1), "dataset", by="method"),
+            lambda x: nemenyi_test(x.where(x > 1), "dataset", by="method", direction="minimize"),
             "`x` has 3 missing cells .the first at dataset=0, method='a'.; pairwise comparisons need every method",
         ),
         (
-            lambda x: nemenyi_test(x.rename(dataset="method_other"), "method_other", by="method"),
+            lambda x: nemenyi_test(x.rename(dataset="method_other"), "method_other", by="method", direction="minimize"),
             "already has a dimension 'method_other'",
         ),
         (
-            lambda x: critical_difference(x, "dataset", by="method", test="t"),
+            lambda x: critical_difference(x, "dataset", by="method", direction="minimize", test="t"),
             "`test` must be one of 'nemenyi', 'wilcoxon'",
         ),
         (lambda x: wilcoxon_test(x, "dataset", digits=0), "`digits` must be a whole number of at least 1"),
@@ -446,7 +463,7 @@ def test_bad_input(call, message):
 )
 def test_critical_difference_is_named(test, name):
     x = xr.DataArray(np.random.default_rng(0).random((6, 3)), dims=("data", "algorithm"))
-    assert critical_difference(x, "data", by="algorithm", test=test)["method"].item() == name
+    assert critical_difference(x, "data", by="algorithm", direction="minimize", test=test)["method"].item() == name
 
 
 def test_no_difference_has_no_statistic():

@@ -51,7 +51,7 @@ DEFAULTS = {
     "p_adjust": {"method": "holm"},
     "calibrated": {"safe_upper": "auto"},
     "double_bootstrap": {"outer": 300, "inner": 60},
-    "bca": {"times": 2000},
+    "bca": {},
 }
 
 

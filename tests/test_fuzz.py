@@ -300,9 +300,9 @@ TESTS: dict[str, Callable[[xr.DataArray], Any]] = {
     "levene_test": lambda x: cs.levene_test(x, "trial", by="method"),
     "obrien_test": lambda x: cs.obrien_test(x, "trial", by="method"),
     "pitman_morgan_test": lambda x: cs.pitman_morgan_test(_column(x, 0), "trial", other=_column(x, -1)),
-    "friedman_test": lambda x: cs.friedman_test(x, "trial", by="method"),
-    "nemenyi_test": lambda x: cs.nemenyi_test(x, "trial", by="method"),
-    "critical_difference": lambda x: cs.critical_difference(x, "trial", by="method"),
+    "friedman_test": lambda x: cs.friedman_test(x, "trial", by="method", direction="minimize"),
+    "nemenyi_test": lambda x: cs.nemenyi_test(x, "trial", by="method", direction="minimize"),
+    "critical_difference": lambda x: cs.critical_difference(x, "trial", by="method", direction="minimize"),
     "p_adjust": lambda x: cs.p_adjust(x, "BH"),
     "bias_table": lambda x: cs.bias_table(x, 0.0, dim="trial"),
 }

@@ -776,8 +776,11 @@ class TestWinner:
             cs.winner(cube, "accuracy", inner=leaking, times=100, rng=2)
         with pytest.raises(cs.InputError, match="different outer folds"):
             cs.winner(cube, "accuracy", inner=inner.isel(outer_fold=[0, 1]), times=100, rng=2)
-        # metrics that are not linear cannot mix configurations: inner predictions are left aside, unchecked
-        assert str(cs.winner(cube, "mcc", inner=leaking, times=100, rng=2).method.item()) == "bbc"
+        with pytest.raises(cs.InputError, match="`inner` leaks"):
+            cs.winner(cube, "mcc", inner=leaking, times=100, rng=2)
+        # metrics that are not linear cannot mix configurations: inner predictions are left aside
+        with pytest.warns(cs.CvstatsWarning, match="`inner` is not used: mcc is not linear"):
+            assert str(cs.winner(cube, "mcc", inner=inner, times=100, rng=2).method.item()) == "bbc"
 
     def test_strata_and_groups(self):
         """Draws within class by themselves only when the metric needs classes and no group holds several."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +51,8 @@ def check_by(x: xr.DataArray, by: str, dims: Sequence[str], *, minimum: int = 2)
         raise InputError(f"`by`={by!r} needs at least {minimum} levels to compare; it has {x.sizes[by]}.")
 
 
-def direction_of(x: xr.DataArray, direction: str | None, default: str) -> str:
-    """Return the direction given, else that of the metric `x` says it is in, else the default."""
+def direction_of(x: xr.DataArray, direction: str | None, default: str | None = None) -> str:
+    """Return the direction given, else that of the metric `x` says it is in, else the default; without one, raise."""
     if direction is not None:
         check_option(direction, DIRECTIONS, "direction")
         return direction
@@ -59,10 +60,13 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str) -> str:
     if named is not None and named.ndim == 0:
         from cvstats.metrics import get_metric
 
-        try:
+        with suppress(InputError):
             return str(get_metric(str(named.values)).direction)
-        except InputError:
-            return default
+    if default is None:
+        raise InputError(
+            "`direction` must say which values are better, 'maximize' or 'minimize', because `x` has no coordinate "
+            "'metric' that does: accuracies ranked as losses would put the worst first."
+        )
     return default
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import check_level
-from cvstats._results import call_text, result
+from cvstats._results import call_text, names_of, result
 
 from ._cubes import check_draws, draw_scores
 
@@ -106,7 +106,7 @@ def best_set(
         full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
         names = part["configuration"].values
         inside = full[3] > 1 - level
-        best = np.flatnonzero(eligible)[int(np.argmin(gap))]
+        best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
         values = {
             "estimate": ("configuration", scores),
             "difference": ("configuration", full[0]),
@@ -114,7 +114,7 @@ def best_set(
             "statistic": ("configuration", full[2]),
             "p_value": ("configuration", full[3]),
             "in_set": ("configuration", inside),
-            "selected": names[best],
+            "selected": names_of(names, best),
             "n_set": int(inside.sum()),
             "n_draws": int(usable.sum()),
         }

@@ -40,7 +40,7 @@ def critical_difference(
         The pairwise test.
     direction : {"minimize", "maximize"}, optional
         Whether rank 1 goes to the smallest value (error rates) or the largest; by default what the coordinate
-        ``metric`` of `x` says, else "minimize".
+        ``metric`` of `x` says. Required without one.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def critical_difference(
     >>> import xarray as xr
     >>> import cvstats as cs
     >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
-    >>> found = cs.critical_difference(error, "dataset", by="method")
+    >>> found = cs.critical_difference(error, "dataset", by="method", direction="minimize")
     >>> round(float(found.cd), 4)
     1.1719
     >>> found.clique.values.T.tolist()

@@ -41,7 +41,7 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None 
         The methods. All other dimensions are mapped over.
     direction : {"minimize", "maximize"}, optional
         Whether rank 1 goes to the smallest value (error rates) or the largest (accuracies); by default what the
-        coordinate ``metric`` of `x` says, else "minimize". Only ``mean_rank`` depends on it.
+        coordinate ``metric`` of `x` says. Required without one. Only ``mean_rank`` depends on it.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None 
     >>> import xarray as xr
     >>> import cvstats as cs
     >>> error = xr.DataArray([[1.0, 2, 3], [2, 1, 3], [1, 2, 3], [1, 2, 3]], dims=("dataset", "method"))
-    >>> test = cs.friedman_test(error, "dataset", by="method")
+    >>> test = cs.friedman_test(error, "dataset", by="method", direction="minimize")
     >>> float(test.statistic), round(float(test.p_value), 4), test.mean_rank.values.tolist()
     (6.5, 0.0388, [1.25, 1.75, 3.0])
     """
@@ -143,7 +143,7 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None =
     >>> import xarray as xr
     >>> import cvstats as cs
     >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
-    >>> p = cs.nemenyi_test(error, "dataset", by="method").p_value
+    >>> p = cs.nemenyi_test(error, "dataset", by="method", direction="minimize").p_value
     >>> round(float(p.sel({"method": "a", "method_other": "c"})), 5)
     0.00019
     """
@@ -161,7 +161,7 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None =
 def blocks(x: xr.DataArray, dim: Dims, by: str, direction: str | None) -> tuple[xr.DataArray, tuple[str, ...], str]:
     """Check a table of data sets by methods; settle which end of the scale gets rank 1."""
     x = as_numbers(x)
-    direction = direction_of(x, direction, "minimize")
+    direction = direction_of(x, direction)
     dims = as_dims(x, dim)
     check_by(x, by, dims)
     check_length(x, dims)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -64,12 +63,21 @@ def per_training_set(inner: xr.DataArray, metric: Metric) -> np.ndarray:
 
 
 def combined_score(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray) -> float:
-    """Return the pooled score when each sample is predicted by what its fold chose: `chosen` (fold, repeat or 1)."""
+    """Return the pooled score when each sample is predicted by what its fold chose: `chosen` (fold, repeat or 1).
+
+    NaN when a fold with predictions chose nothing (-1).
+    """
     repeats = cube.sizes.get("repeat", 1)
     table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     order = np.argsort(folds, kind="stable")
     code = order[np.searchsorted(folds, table, sorter=order)]
     place = np.broadcast_to(chosen, (len(folds), repeats))[code, np.arange(repeats)]
+    undecided = (folds[code] == table) & (place < 0)
+    if undecided.any():
+        others = [dim for dim in cube.dims if dim not in ("sample", "repeat")]
+        there = cube.notnull().any(others).transpose("sample", ...).values.reshape(len(table), repeats)
+        if (there & undecided).any():
+            return np.nan
     place = np.where(folds[code] == table, place, -1)  # in no fold
     where = {"sample": xr.DataArray(np.arange(len(table)), dims=["sample"])}
     if "repeat" in cube.dims:
@@ -101,14 +109,6 @@ def over_batches(function: Callable[[Inputs], xr.Dataset], inputs: Inputs, *, ke
         along = xr.DataArray(index, dims=[dim], name=dim)
         return xr.concat(results, dim=along, coords="different", compat="equals")
     return function(inputs)
-
-
-def names_of(configurations: np.ndarray, index: Any) -> np.ndarray:
-    """Return the labels at some positions; -1 is NaN for numbers and an empty string otherwise."""
-    index = np.asarray(index)
-    if configurations.dtype.kind in "iuf":
-        return np.where(index < 0, np.nan, configurations[index].astype(float))
-    return np.where(index < 0, "", configurations[index].astype(str))
 
 
 def same_configurations(other: xr.DataArray, cube: xr.DataArray, argument: str) -> xr.DataArray:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats._lazy import Coverage, coverage
+from cvstats._results import names_of
 from cvstats.judge import draw_source, select_and_judge
 from cvstats.metrics import Metric, score
 from cvstats.select import Select, needs_std_error, select_best
@@ -21,8 +22,8 @@ SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs out
 class Choice:
     """The configuration that all data choose, and the scores that chose it."""
 
-    label: Any
-    index: int  # among all configurations of the cube
+    label: Any  # the empty choice when no score is defined
+    index: int  # among all configurations of the cube; -1 when no score is defined
     value: float
     scores: np.ndarray  # (configuration,), NaN where a configuration may not be selected
     eligible: np.ndarray
@@ -49,7 +50,9 @@ def final_choice(
     coords = cube.coords.variables
     complexity = coords["complexity"].values.astype(float) if "complexity" in coords else None
     index = int(select(values, direction=metric.direction, std_error=std_error, complexity=complexity))
-    return Choice(coords["configuration"].values[index], index, float(values[index]), values, eligible)
+    value = float(values[index])
+    index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
+    return Choice(names_of(coords["configuration"].values, index)[()], index, value, values, eligible)
 
 
 def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:

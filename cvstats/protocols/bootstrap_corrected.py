@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._arrays import encode_labels, problem
-from cvstats._calibration import error_cost
+from cvstats._calibration import Calibration, error_cost
 from cvstats._check import InputError, check_count, check_level, check_option, warn
 from cvstats._doubts import Doubts
 from cvstats._lazy import Coverage, coverage, known_coverage
 from cvstats._outcome import Outcome, judged_outcome
-from cvstats._results import call_text, qualifiers, result
+from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats._scan import Scan
 from cvstats._usable import LabelCheck
 from cvstats.cube import is_lazy, scan_cube
@@ -106,7 +106,8 @@ def bbc(
     -------
     xarray.Dataset
         ``estimate``, ``std_error`` (standard deviation of the draws), ``conf_low``, ``conf_high``, ``bound_low``,
-        ``bound_high``, ``naive``, ``optimism``, ``selected``, ``win_rate``, ``n_draws``, ``n_redrawn``.
+        ``bound_high``, ``naive``, ``optimism``, ``selected`` (empty or NaN when no score is defined), ``win_rate``,
+        ``n_draws``, ``n_redrawn``; with a calibrated interval ``calibration``, from which `confint` makes it again.
 
     References
     ----------
@@ -152,7 +153,7 @@ def bbc(
 def warn_once(function: str, notes: list[str]) -> None:
     """Issue one warning with all that must be known, each note once."""
     if notes:
-        warn(f"{function}: {'; '.join(dict.fromkeys(notes))}.")
+        warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
 def check_times(times: int, level: float, interval: str, draws: xr.DataArray | None) -> None:
@@ -196,7 +197,7 @@ def bootstrap_run(
     values = out.value[out.usable]
     alone = int(choice.eligible.sum()) == 1
     with np.errstate(over="ignore"):
-        estimate = choice.value if alone else (float(values.mean()) if len(values) else np.nan)
+        estimate = choice.value if alone or choice.index < 0 else (float(values.mean()) if len(values) else np.nan)
     n, smallest = design_sizes(cube, metric, found.rows)
     evidence = Evidence(
         metric=metric,
@@ -211,6 +212,7 @@ def bootstrap_run(
         smallest_class=smallest,
         cube=None if is_lazy(cube) else cube,
         seed=seed,
+        times=len(out.value),
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
         wins=out.win_rate[choice.eligible],
@@ -221,7 +223,7 @@ def bootstrap_run(
 
 def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if not error_cost(metric.name, 2):
+    if index < 0 or not error_cost(metric.name, 2):
         return 0.0
     mine = cube.isel(configuration=[index]).compute()
     data = problem(mine, metric)
@@ -259,9 +261,7 @@ def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[
     return n, min(int((codes[rows] == code).sum()) for code in wanted)
 
 
-def assemble(
-    run: Run, estimate: float, limits: dict[str, float], keep_draws: bool, labels: dict[str, Any]
-) -> xr.Dataset:
+def assemble(run: Run, estimate: float, limits: dict[str, Any], keep_draws: bool, labels: dict[str, Any]) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, with the qualifiers in `labels`."""
     metric = run.evidence.metric
     variables: dict[str, Any] = {
@@ -279,8 +279,11 @@ def assemble(
         "n_redrawn": run.out.n_redrawn,
     }
     coords: dict[str, Any] = {"configuration": run.names} | labels
+    if "calibration" in limits:
+        variables["calibration"] = ("calibration_part", limits["calibration"])
+        coords["calibration_part"] = [field.name for field in fields(Calibration)]
     if keep_draws:
         variables["draw_estimate"] = ("draw", run.out.value)
-        variables["draw_selected"] = ("draw", run.names.values[run.out.place])
+        variables["draw_selected"] = ("draw", names_of(run.names.values, run.out.place))
         coords["draw"] = np.arange(len(run.out.value))
     return xr.Dataset(variables, coords=coords)

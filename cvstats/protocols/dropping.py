@@ -10,7 +10,7 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_level, show
 from cvstats._doubts import Doubts
 from cvstats._lazy import known_coverage
-from cvstats._results import call_text, qualifiers, result
+from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube import check_cube, scan_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import check_weights, map_batches
@@ -177,7 +177,8 @@ def drop_configurations(
     -------
     xarray.Dataset
         ``keep(configuration)``, ``p_worse(configuration)`` (NaN for those dropped before, and when there are too few
-        predictions or the metric is undefined), and ``best``, the current best.
+        predictions or the metric is undefined), and ``best``, the current best (empty or NaN when there
+        is none).
 
     References
     ----------
@@ -212,7 +213,7 @@ def drop_configurations(
         variables = {
             "keep": ("configuration", alive & ~(ruling.p_worse > threshold)),
             "p_worse": ("configuration", ruling.p_worse),
-            "best": "" if ruling.best is None else part["configuration"].values[ruling.best],
+            "best": names_of(part["configuration"].values, -1 if ruling.best is None else ruling.best),
         }
         return xr.Dataset(variables, coords={"configuration": part["configuration"].variable})
 

@@ -9,11 +9,11 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_dim, nearest, show
-from cvstats._results import call_text, result
+from cvstats._results import call_text, names_of, result
 from cvstats.cube import check_cube
 from cvstats.metrics import Metric, bound_metric, score
 
-from ._choose import Inputs, choose, combined_score, names_of, over_batches, per_training_set, same_configurations
+from ._choose import Inputs, choose, combined_score, over_batches, per_training_set, same_configurations
 from ._common import folds_of
 from .nested import check_inner
 
@@ -201,10 +201,12 @@ def _nested(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, dim: str) -
 
 
 def _median(choices: np.ndarray, grid: pd.DataFrame, first: int, dim: str) -> int:
-    """Return the configuration at the median of each tuning value over the first realisations' choices."""
+    """Return the configuration at the median of each tuning value over the first realisations' choices, -1 without."""
     if first > len(choices):
         raise InputError(f"`first`={first} realisations are asked for, but {dim!r} has {len(choices)}; lower it.")
     index = choices[:first].ravel()
+    if (index < 0).all():
+        return -1
     median = grid.iloc[index[index >= 0]].median()
     same = np.isclose(grid.to_numpy(), median.to_numpy(), rtol=1e-9, atol=0.0, equal_nan=True).all(axis=1)
     if not same.any():

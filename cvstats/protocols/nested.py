@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_option, show
+from cvstats._check import InputError, check_option, listened, show
 from cvstats._lazy import complete
-from cvstats._results import call_text, result
-from cvstats._scoring import fold_scores, repeat_averages
+from cvstats._results import call_text, names_of, result
+from cvstats._scoring import REASONS, fold_scores, repeat_averages
 from cvstats.cube import check_cube, is_lazy
 from cvstats.judge import aligned, map_batches
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.select import select_best
 
 from ._common import final_choice, fold_names, folds_of, optimism
+from .bootstrap_corrected import warn_once
 
 
 def ncv(
@@ -52,7 +55,9 @@ def ncv(
     -------
     xarray.Dataset
         ``estimate``, ``fold_estimate`` and ``selected_fold`` over ``outer_fold[, repeat]``, ``win_rate`` (share of
-        outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data).
+        outer folds that chose a configuration), ``naive``, ``optimism``, ``selected`` (the winner on all data). An
+        outer fold in which the metric is undefined for all (inner folds that lack a class) chooses nothing: the
+        estimate is NaN, with one warning that names the folds.
 
     Raises
     ------
@@ -79,12 +84,16 @@ def ncv(
     found = bound_metric(metric, cube)
     inner = check_inner(cube, inner)
 
+    notes: list[str] = []
+
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        return _one(part, own, found, average)
+        return _one(part, own, found, average, notes)
 
+    out = listened(notes, lambda: map_batches(one, cube, inner))
+    warn_once("ncv", notes)
     return result(
-        map_batches(one, cube, inner),
+        out,
         method="ncv" if inner_kind == "cv" else "cv2",
         metric=found.name,
         call=call_text("ncv", metric=found.name, inner_kind=inner_kind, average=average),
@@ -92,24 +101,35 @@ def ncv(
     )
 
 
-def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) -> xr.Dataset:
+def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, notes: list[str]) -> xr.Dataset:
     """Run nested cross-validation on a cube without batch dims."""
     repeats = cube.sizes.get("repeat", 1)
     folds = inner["outer_fold"].values
+    by_fold = fold_scores(cube, metric)
+    run = np.isin(folds, by_fold["fold"].values)  # a fold that nobody predicted is left out
     chosen = np.empty((len(folds), repeats), int)
     for repeat in range(repeats):
         inside = inner.isel(repeat=repeat, drop=True) if "repeat" in inner.dims else inner
         fold = cube["fold"].isel(repeat=repeat) if "repeat" in cube["fold"].dims else cube["fold"]
-        scores = np.where(_eligible(inside), _inner_scores(inside, metric, fold.values[:, None] == folds), np.nan)
-        chosen[:, repeat] = select_best(scores, direction=metric.direction)
-    by_fold = fold_scores(cube, metric)
-    run = np.isin(folds, by_fold["fold"].values)  # a fold that nobody predicted is left out
+        held = fold.values[:, None] == folds
+        told: list[str] = []
+        scores = listened(told, partial(_inner_scores, inside, metric, held))
+        scores = np.where(_eligible(inside), scores, np.nan)
+        undefined = np.isnan(scores).all(axis=1)
+        chosen[:, repeat] = np.where(undefined, -1, select_best(scores, direction=metric.direction))
+        lost = undefined & run
+        where = f" of repeat {show(cube['repeat'].values[[repeat]])}" if repeats > 1 else ""
+        notes.extend([_undecided(inside, metric, held, lost) + where] if lost.any() else told)
     by_fold = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...)
     values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
     each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
-    estimate = float(each[run].mean()) if average == "fold" else _pooled(cube, metric, folds, chosen)
+    each = np.where(chosen >= 0, each, np.nan)
+    if average == "fold" or (chosen[run] < 0).any():
+        estimate = float(each[run].mean())
+    else:
+        estimate = _pooled(cube, metric, folds, chosen)
     final = final_choice(cube, metric, average=average)
-    wins = np.bincount(chosen.ravel(), minlength=cube.sizes["configuration"]) / chosen.size
+    wins = np.bincount(chosen[chosen >= 0], minlength=cube.sizes["configuration"]) / chosen.size
     dims, drop = (("outer_fold", "repeat"), slice(None)) if "repeat" in cube.dims else (("outer_fold",), 0)
     names = cube["configuration"].values
     coords = {"outer_fold": folds, "configuration": cube["configuration"].variable}
@@ -119,7 +139,7 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str) 
         {
             "estimate": estimate,
             "fold_estimate": (dims, each[..., drop]),
-            "selected_fold": (dims, names[chosen][..., drop]),
+            "selected_fold": (dims, names_of(names, chosen)[..., drop]),
             "win_rate": ("configuration", wins),
             "naive": final.value,
             "optimism": optimism(metric, final.value, estimate),
@@ -144,6 +164,22 @@ def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.n
     names = {"inner_repeat": "repeat"} if "inner_repeat" in inner.dims else {}
     parts = (inner.isel(outer_fold=number, drop=True).rename(names) for number in range(held.shape[1]))
     return np.stack([score(part, metric, average="fold").values for part in parts])
+
+
+def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.ndarray) -> str:
+    """Say in which outer folds nothing can be chosen because the metric is undefined, and in which inner folds."""
+    named = []
+    for number in np.flatnonzero(lost):
+        name = f"outer fold {show(inner['outer_fold'].values[[number]])}"
+        if "fold" in inner.coords:
+            part = inner.isel(outer_fold=number, sample=~held[:, number], drop=True)
+            part = part.rename({"inner_repeat": "repeat"} if "inner_repeat" in part.dims else {})
+            by_fold = listened([], partial(fold_scores, part, metric))
+            bad = by_fold.isnull().any([dim for dim in by_fold.dims if dim != "fold"])
+            name += f" (inner fold {show(by_fold['fold'].values[bad.values])})"
+        named.append(name)
+    reason = REASONS.get(metric.requires, "is undefined there")
+    return f"NaN, because {metric.name} {reason} and nothing can be chosen in {', '.join(named)}"
 
 
 def _eligible(inner: xr.DataArray) -> np.ndarray:

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats._results import call_text, result
+from cvstats._results import call_text, names_of, result
 from cvstats._scoring import fold_members, fold_scores
 from cvstats.cube import check_cube
 from cvstats.judge import aligned
 from cvstats.metrics import Metric, bound_metric, score
 
-from ._choose import Inputs, best, by_value, choose, combined_score, eligible, names_of, over_batches, per_training_set
+from ._choose import Inputs, best, by_value, choose, combined_score, eligible, over_batches, per_training_set
 from ._common import fold_names, folds_of
 from .nested import check_inner
 

@@ -67,7 +67,8 @@ def winner(
     metric : str or Metric
         Name, such as ``"auc"``, or metric.
     inner : DataArray, optional
-        Inner predictions as `ncv` takes them.
+        Inner predictions as `ncv` takes them. Checked, but not used (which warns), for metrics that are not linear
+        in the values of single samples, such as AUC.
     regime : {"cv", "holdout"}
         ``"cv"``: models refitted in every fold. ``"holdout"``: fixed models.
     draws, times, rng, level : as in `bbc`
@@ -109,12 +110,17 @@ def winner(
     if inner is not None and regime == "holdout":
         raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
     estimator = _estimator(cube, found, inner, regime)
-    if inner is not None and estimator == "bbc_ncv":
-        inner = check_inner(_same_repeats(cube, inner), inner)
-    seed = entropy(rng)
     nested = estimator == "bbc_ncv"
-    labels = qualifiers(estimator, found.name, level, method.name)
     doubts = Doubts()
+    if inner is not None:
+        inner = check_inner(_same_repeats(cube, inner), inner)
+        if not nested:
+            notes.append(
+                f"`inner` is not used: {found.name} is not linear in the values of single samples, which smoothing "
+                "nested cross-validation over draws takes; ncv() uses it"
+            )
+    seed = entropy(rng)
+    labels = qualifiers(estimator, found.name, level, method.name)
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress, seen)
@@ -164,7 +170,7 @@ def _estimate(
 ) -> Run:
     """Return the run with the point estimate of `estimator`; one configuration keeps its own score."""
     evidence = replace(run.evidence, estimator=estimator)
-    if not evidence.one_configuration:
+    if not evidence.one_configuration and run.choice.index >= 0:
         if estimator == "bbc_x":
             evidence = replace(evidence, estimate=bbc_x(evidence))
         elif estimator == "bbc_cross_repeat":
@@ -173,6 +179,11 @@ def _estimate(
             assert inner is not None
             smooth = _smoothed_ncv(cube, inner, evidence.metric, run, select, seed, batch)
             evidence = replace(evidence, estimate=(evidence.bbc + smooth) / 2)
+            if np.isnan(smooth):
+                reason = (
+                    f"the estimate is NaN: {evidence.metric.name} is undefined in the training set of an outer fold"
+                )
+                run = replace(run, notes=(*run.notes, reason))
     return replace(run, evidence=evidence)
 
 
@@ -198,7 +209,7 @@ def _cross_repeat(run: Run, cube: xr.DataArray, select: Select, seed: int, batch
 
 def _same_repeats(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     """Return the cube restricted to the repeats that have inner predictions."""
-    if "repeat" not in cube.dims:
+    if "repeat" not in cube.dims or not isinstance(inner, xr.DataArray):  # check_inner() refuses what is no DataArray
         return cube
     if "repeat" not in inner.dims:
         raise InputError("`inner` has no dimension 'repeat' but the cube has; use inner.expand_dims(repeat=[...]).")
@@ -236,7 +247,7 @@ def _smoothed_ncv(
             out = select_and_judge(
                 training, metric, choose=weights, select=select, ties="random", rng=seed, batch=batch
             )
-            rates[number] = np.nan_to_num(out["win_rate"].values)
+            rates[number] = out["win_rate"].values
         place = (
             np.searchsorted(folds, fold)
             if np.all(folds[:-1] <= folds[1:])

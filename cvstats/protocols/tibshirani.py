@@ -63,7 +63,8 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
         scores = xr.DataArray(mean, dims="configuration")
         choice = final_choice(part, found, scores=scores)
         performance = found.sign * values[choice.eligible]
-        bias = float(np.mean(performance.max(axis=0) - found.sign * values[choice.index]))
+        mine = found.sign * values[choice.index] if choice.index >= 0 else np.nan
+        bias = float(np.mean(performance.max(axis=0) - mine))
         estimate = choice.value - found.sign * bias
         return xr.Dataset(
             {

@@ -190,7 +190,8 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
             estimate, chosen = out["value"].values[0], out["selected"].values[0]
         else:
             choice = final_choice(first, found, average=average)
-            estimate, chosen = float(score(others, found, average=average)[choice.index]), choice.label
+            scores = score(others, found, average=average)
+            estimate, chosen = float(scores[choice.index]) if choice.index >= 0 else np.nan, choice.label
         final = final_choice(part, found, average=average)
         return xr.Dataset(
             {

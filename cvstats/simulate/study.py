@@ -164,7 +164,8 @@ def _truth(cube: xr.DataArray, truth: Any, found: xr.Dataset) -> Floats:
                 "`method` must return 'selected' when the truth differs between configurations; "
                 f"found {show(found.data_vars)}."
             )
-        truth = truth.sel(configuration=found["selected"])
+        chosen = found["selected"].where(found["estimate"].notnull(), truth["configuration"][0].item())  # none: any
+        truth = truth.sel(configuration=chosen)
     if isinstance(truth, xr.DataArray):
         truth = truth.transpose(*found["estimate"].dims).values
     return np.broadcast_to(np.asarray(truth, float), found["estimate"].shape)
