@@ -104,7 +104,8 @@ def texts(values: Iterable[Any]) -> list[str]:
 def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
     """Return distinct values read as text in their natural type, when nothing is lost by it.
 
-    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans.
+    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans,
+    and stay text where two of them are the same number (1 and 1.0).
     """
     array = np.asarray(values)
     if array.dtype.kind == "T":
@@ -118,7 +119,7 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
     if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
         numbers = np.array([float(value) for value in array])
         whole = bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)))
-        if not ids or whole:
+        if not ids or (whole and len(np.unique(numbers)) == len(array)):
             return numbers.astype(np.int64) if ids else numbers
     if not ids and all(value in TRUE_FALSE for value in array):
         return np.array([TRUE_FALSE[value] for value in array])
@@ -209,12 +210,30 @@ def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
         key = key * max(len(found), 1) + codes
     codes, _ = pd.factorize(key)
     first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
-    labels = [texts(found[part[first]]) for part, found in parts]
+    labels = [texts(_told_apart(np.asarray(found))[part[first]]) for part, found in parts]
     names = [
         ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
         for row in zip(*labels, strict=True)
     ]
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
+
+
+def _told_apart(values: np.ndarray) -> np.ndarray:
+    """Return distinct values in their natural type, unless two of them would become one."""
+    out = natural(values)
+    return out if len(pd.unique(out)) == len(values) else values
+
+
+def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:
+    """Raise when rows of one `key` would be counted as repeats while a column that is not used tells them apart."""
+    codes = pd.Series(pd.DataFrame(dict(enumerate(key))).groupby(list(range(len(key))), observed=True).ngroup())
+    apart = [name for name in unused if not first_is_constant(codes, frame[name])]
+    if apart:
+        raise InputError(
+            f"rows of one sample differ in column {apart[0]!r}, which this layout does not know, so that they cannot "
+            f"be counted as repeats. Say what it is with columns={ {'configuration': apart[0]} } (or 'repeat', "
+            "'fold'), or drop it."
+        )
 
 
 def first_is_constant(key: pd.Series, column: pd.Series) -> bool:

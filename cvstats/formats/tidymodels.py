@@ -6,7 +6,17 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import Hints, Layout, Parsed, first_is_constant, natural_column, repeats_of_iterations, texts
+from ._layout import (
+    Hints,
+    Layout,
+    Parsed,
+    first_is_constant,
+    natural_column,
+    refuse_unused,
+    repeats_of_iterations,
+    texts,
+    tuple_names,
+)
 
 CLASS = ".pred_"
 KNOWN = (".pred", ".pred_class", ".pred_time", ".row", ".config", "id", "id2", ".eval_time", "label")
@@ -21,6 +31,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     value = _values(frame, hints)
     configuration = frame[".config"] if ".config" in frame.columns else pd.Series(hints.name, index=frame.index)
+    if ".config" in frame.columns and "wflow_id" in frame.columns:  # a workflow set, whose workflows share .config
+        configuration = tuple_names(frame, ["wflow_id", ".config"])
     others = [name for name in frame.columns if name not in KNOWN and not name.startswith(".pred")]
     outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, others, list(value), hints)
     out = pd.DataFrame({"sample": frame[".row"], "configuration": configuration})
@@ -35,6 +47,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
         out["fold"] = frame["id"]
     else:
+        refuse_unused(frame, [frame[".row"], configuration], set(others) - {outcome, *hints.mapped})
         out["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
         notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
     if outcome is not None:
