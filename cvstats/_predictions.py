@@ -142,8 +142,9 @@ def unmasked(values: Any) -> Any:
     if not np.ma.is_masked(values):
         return np.asarray(values)
     numbers = values.dtype.kind in "fiu"
-    dtype = np.result_type(values.dtype, np.float16) if numbers else object
-    return np.asarray(values.astype(dtype).filled(np.nan if numbers else None))
+    out = np.array(values.data, np.result_type(values.dtype, np.float16) if numbers else object)
+    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
+    return out
 
 
 def _sum_to_one(values: Any, names: Sequence[Hashable]) -> bool:

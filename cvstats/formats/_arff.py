@@ -15,7 +15,7 @@ from ._tables import check_header, read_cells
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 
 
-def read_arff(raw: bytes, name: str, encoding: str, ids: Iterable[str] = ()) -> pd.DataFrame:
+def read_arff(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
     """Read the attribute names, then the data section as delimited text; ``?`` is missing."""
     match = re.search(rb"^[ \t]*@data[ \t]*\r?\n", raw, re.IGNORECASE | re.MULTILINE)
     if match is None:
@@ -28,7 +28,7 @@ def read_arff(raw: bytes, name: str, encoding: str, ids: Iterable[str] = ()) -> 
             if part is None:
                 raise InputError(f"{name}: cannot read the ARFF line {line[:80]!r}.")
             names.append(_unquote(part[1]))
-    check_header(names, name)
+    check_header(names, name, 1 if ids is None else 2)
     body = re.sub(rb"^[ \t]*%[^\n]*\n", b"", raw[match.end() :], flags=re.MULTILINE)
     if body.lstrip().startswith(b"{"):
         raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")

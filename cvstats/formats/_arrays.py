@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats._predictions import unmasked
 from cvstats.cube import as_cube
 
 from ._guards import first_line
@@ -85,7 +86,7 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
     n = len(np.asarray(labels))
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
     taken = {where[0] for where in found.values() if where} | {key for key in arrays if INDICES.fullmatch(key)}
-    others = {(key or hints.name): np.asarray(arrays[key]) for key in arrays if key not in taken}
+    others = {(key or hints.name): unmasked(arrays[key]) for key in arrays if key not in taken}
     notes = []
     names: np.ndarray | None
     if "prediction" in given:
@@ -145,6 +146,9 @@ def _written_like(positive: Any, labels: Any) -> Any:
 
 def parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> Parsed:
     """Turn Orange's arrays (method axis first, repeats stacked along the row axis) into rows."""
+    for key, array in arrays.items():
+        if np.ma.is_masked(array):
+            raise InputError(f"{name}: array {key!r} is masked; Orange's Results hold no masks.")
     rows = np.asarray(arrays["row_indices"])
     n = len(rows)
     probability = arrays.get("probabilities")

@@ -55,7 +55,7 @@ class Table:
     n_parts: int
 
 
-def from_frame(frame: pd.DataFrame, name: str) -> Table:
+def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
     """Wrap a data frame; an index that is not just row numbers becomes a column."""
     if isinstance(frame.columns, pd.MultiIndex):
         raise InputError(f"{name}: columns are a MultiIndex; flatten them to one name each.")
@@ -66,7 +66,7 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
             names=ROW_NAMES if isinstance(index, pd.MultiIndex) or index.name is None else str(index.name)
         )
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    check_header(list(frame.columns), name)
+    check_header(list(frame.columns), name, least)
     if not len(frame):
         raise InputError(f"{name}: the table is empty: it has columns {show(frame.columns)} but no rows.")
     for column in frame.columns:
@@ -77,9 +77,12 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
     return Table(name, list(frame.columns), lambda: iter([frame]), 1)
 
 
-def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] = ()) -> Table:
-    """Open a file by what it is, not by what it is called; columns of `ids` are names, read as they are written."""
-    name = path.name
+def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] | None = ()) -> Table:
+    """Open a file by what it is, not by what it is called.
+
+    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
+    """
+    name, least = path.name, 1 if ids is None else 2
     if not os.path.exists(path):
         raise InputError(f"no such file: {clipped(str(path))}.")
     if path.is_dir():
@@ -118,8 +121,8 @@ def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] 
         if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE):
             from ._arff import read_arff
 
-            return from_frame(read_arff(raw, name, encoding, ids), name)
-        return from_frame(read_text(raw, name, encoding, ids), name)
+            return from_frame(read_arff(raw, name, encoding, ids), name, least)
+        return from_frame(read_text(raw, name, encoding, ids), name, least)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
@@ -129,7 +132,7 @@ def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] 
         raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
 
 
-def read_text(raw: bytes, name: str, encoding: str, ids: Iterable[str] = ()) -> pd.DataFrame:
+def read_text(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
     """Read delimited text; the separator is the one that the header uses."""
     body = raw.lstrip(b"\r\n")
     head = (
@@ -143,7 +146,7 @@ def read_text(raw: bytes, name: str, encoding: str, ids: Iterable[str] = ()) -> 
     if len(first[0]) == len(header) + 1:
         header = [ROW_NAMES, *header]  # R's write.table names the columns but not the row names
     header = name_blanks(header)
-    check_header(header, name)
+    check_header(header, name, 1 if ids is None else 2)
     decimal = (
         "," if separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row) else "."
     )
@@ -156,7 +159,7 @@ def read_cells(
     header: list[str],
     name: str,
     encoding: str,
-    ids: Iterable[str] = (),
+    ids: Iterable[str] | None = (),
     *,
     separator: str = ",",
     decimal: str = ".",
@@ -164,7 +167,7 @@ def read_cells(
     **options: Any,
 ) -> pd.DataFrame:
     """Read the lines below the header: fractions as floats, everything else as text with its distinct values."""
-    ids = {column for column in header if IDS.fullmatch(column) or column in set(ids)}
+    ids = {column for column in header if ids is None or IDS.fullmatch(column) or column in set(ids)}
     fractions = [c for place, c in enumerate(header) if c not in ids and _fraction(place, sample, decimal)]
     missing = [*NA, *options.pop("na", [])]
     settings: dict[str, Any] = {
@@ -281,12 +284,12 @@ def name_blanks(header: list[str]) -> list[str]:
     return out
 
 
-def check_header(header: Sequence[str], name: str) -> None:
-    """Raise unless column names are unique and look like names."""
+def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
+    """Raise unless column names are unique and look like names, and there are at least so many."""
     twice = [column for column in dict.fromkeys(header) if list(header).count(column) > 1]
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
-    if len(header) == 1:
+    if len(header) < least:
         raise InputError(
             f"{name}: only one column, {header[0]!r}, so this is not a table of predictions "
             "(or its separator is not , ; or tab)."

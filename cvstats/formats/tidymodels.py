@@ -31,9 +31,12 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     value = _values(frame, hints)
     configuration = frame[".config"] if ".config" in frame.columns else pd.Series(hints.name, index=frame.index)
-    if ".config" in frame.columns and "wflow_id" in frame.columns:  # a workflow set, whose workflows share .config
+    if "configuration" in hints.mapped:
+        configuration = frame["configuration"]
+    elif ".config" in frame.columns and "wflow_id" in frame.columns:  # a workflow set, whose workflows share .config
         configuration = tuple_names(frame, ["wflow_id", ".config"])
-    others = [name for name in frame.columns if name not in KNOWN and not name.startswith(".pred")]
+    known = (*KNOWN, *hints.mapped)
+    others = [name for name in frame.columns if name not in known and not name.startswith(".pred")]
     outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, others, list(value), hints)
     out = pd.DataFrame({"sample": frame[".row"], "configuration": configuration})
     for column in value.values():
@@ -47,7 +50,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
         out["fold"] = frame["id"]
     else:
-        refuse_unused(frame, [frame[".row"], configuration], set(others) - {outcome, *hints.mapped})
+        refuse_unused(frame, [frame[".row"], configuration], [name for name in others if name != outcome])
         out["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
         notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
     if outcome is not None:
@@ -55,7 +58,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         notes.append(f"the outcome is column {outcome!r}")
         if ".pred_time" in value.values():
             out["label"], event = _survival(frame[outcome])
-            if "event" not in others:
+            if "event" not in frame.columns:
                 out["event"] = event
     extras = [name for name in others if name != outcome]
     return Parsed(
@@ -87,7 +90,7 @@ def _outcome(
     if hints.labels is not None:
         return None
     named = {str(name) for name in classes if name is not None}
-    found = [name for name in others if name not in hints.mapped and not first_is_constant(configuration, frame[name])]
+    found = [name for name in others if not first_is_constant(configuration, frame[name])]
     if named:
         found = [name for name in found if set(texts(frame[name].dropna().unique())) <= named]
     if len(found) != 1:
