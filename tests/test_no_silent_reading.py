@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 from cvstats import InputError, as_cube, cli, load_report, read_predictions, score
-from cvstats.formats import LAYOUTS
 
 FILES = Path(__file__).parent / "files"
 RNG = np.random.default_rng(1)
@@ -150,7 +149,8 @@ def test_mlr3_learner_names_the_configuration_and_repeat_the_repeat(learner):
 def test_mlr3_learners_and_tasks_name_the_configuration_together():
     both = pd.concat([mlr3().assign(task="small"), mlr3().assign(task="large")])
     cube = read_predictions(both.assign(learner_id=both["learner"] + "x"), positive="b")
-    assert cube.sizes["configuration"] == 6 and cube["configuration"].values[0] == "learner=l0, task=small"
+    assert cube.sizes["configuration"] == 6
+    assert cube["configuration"].values[0] == "learner=l0, task=small"
     assert read_predictions(mlr3(1), positive="b")["configuration"].values.tolist() == ["l0"]
 
 
@@ -221,7 +221,8 @@ def test_caret_column_that_is_nothing_is_refused():
         read_predictions(boot, positive="virginica")
     parts = pd.read_csv(FILES / "caret_cv.csv").rename(columns={"Resample": "part"})
     cube = read_predictions(parts, positive="virginica")
-    assert "fold" not in cube.coords and "'part' names the folds; none were read" in load_report(cube)["notes"][0]
+    assert "fold" not in cube.coords
+    assert "'part' names the folds; none were read" in load_report(cube)["notes"][0]
     assert read_predictions(parts, positive="virginica", columns={"fold": "part"})["fold"].values[0] == "Fold1"
 
 
@@ -374,26 +375,28 @@ CASES = {
 }
 
 
+OPTIONAL = ("fold", "group", "weight", "event")
+QUOTES = "'\""
+ATTRIBUTE = re.compile(r"""(?im)^(@attribute\s+)("[^"]+"|'[^'\\]+'|[^\s'"]+)(?=\s)""")
+
+
 def with_header(text, change):
     """Return the text of a table with its columns renamed."""
-    if text.startswith("@") or text.startswith("%"):
-        name = re.compile(r"(?im)^(@attribute\s+)('(?:\\\\.|[^'])*'|\S+)")
-        quoted = lambda part: part[1] + ("'" + change(part[2].strip("'")) + "'")  # noqa: E731
-        return name.sub(quoted, text)
+    if ATTRIBUTE.search(text):
+        return ATTRIBUTE.sub(lambda part: f'{part[1]}"{change(part[2].strip(QUOTES))}"', text)
     head, _, body = text.partition("\n")
-    names = next(csv.reader([head]))
-    return ",".join(f'"{change(name)}"' if name else "" for name in names) + "\n" + body
+    return ",".join(f'"{change(name)}"' if name else "" for name in next(csv.reader([head]))) + "\n" + body
 
 
 def names_of(text):
-    if text.startswith("@") or text.startswith("%"):
-        return [name.strip("'") for name in re.findall(r"(?im)^@attribute\s+('(?:\\\\.|[^'])*'|\S+)", text)]
-    return [name for name in next(csv.reader([text.partition("\n")[0]])) if name]
+    """Return the names of the columns."""
+    found = [part.strip(QUOTES) for _, part in ATTRIBUTE.findall(text)]
+    return found or [name for name in next(csv.reader([text.partition("\n")[0]])) if name]
 
 
 def content(cube):
     """Return what a cube says, whatever its configurations are called."""
-    out = {"dims": cube.dims, "shape": cube.shape, "values": cube.values.tobytes()}
+    out = {"dims": cube.dims, "shape": cube.shape, "values": str(np.round(cube.values, 9).tolist())}
     for name in ("sample", "repeat", "label", "fold", "group", "weight", "event", "kind", "positive", "threshold"):
         if name in cube.coords:
             out[name] = [str(value) for value in cube[name].values.ravel()]
@@ -401,7 +404,7 @@ def content(cube):
 
 
 def read_text_table(folder, text, name):
-    positive = {"positive": "virginica"} if "virginica" in text and "setosa" not in text.lower() else {}
+    positive = {"positive": "virginica"} if "virginica" in text and "setosa" not in text else {}
     return read_predictions(save(folder, text, name), **OPTIONS.get(Path(name).stem, positive))
 
 
@@ -426,7 +429,57 @@ def test_renamed_or_recased_columns_give_the_same_cube_or_an_error(tmp_path, nam
             found = {key: right[key] if key not in found and key in OPTIONAL else found.get(key) for key in right}
         if found != right:
             wrong.append((how, chosen, [key for key in right if found.get(key) != right[key]]))
-    assert wrong == []
+    assert not wrong, wrong
 
 
-OPTIONAL = ("fold", "group", "weight", "event")
+ARRAYS = {
+    **{path.stem: dict(np.load(path)) for path in FILES.glob("*.npz")},
+    "named": {
+        "prediction": np.stack([PROBA, PROBA[:, ::-1]], axis=1), "label": Y, "fold": np.arange(40) % 5,
+        "classes": np.array([1, 0]), "weight": 1 + Y, "group": np.arange(40) // 2,
+    },
+    "repeats": {"prediction": np.stack([PROBA, PROBA[:, ::-1]], axis=1), "repeat": np.array([4, 5]), "y": Y},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_renamed_or_recased_arrays_give_the_same_cube_or_an_error(name):
+    arrays = ARRAYS[name]
+    right = content(read_predictions(arrays))
+    wrong = []
+    for how, change in {**CASES, "renamed": lambda _: "column_7"}.items():
+        for chosen in arrays:
+            if change(chosen) == chosen:
+                continue
+            try:
+                found = content(read_predictions({change(k) if k == chosen else k: v for k, v in arrays.items()}))
+            except InputError:
+                continue
+            if found != right:
+                wrong.append((how, chosen))
+    assert not wrong, wrong
+
+
+def test_arrays_that_mean_nothing_are_refused():
+    with pytest.raises(InputError, match=r"arrays 'classnames', which mean nothing here\. Drop .*: label, fold"):
+        read_predictions({"prediction": P, "y": Y, "classnames": np.array([1, 0])})
+    with pytest.raises(InputError, match=r"arrays 'fold' are not part of Orange's Results"):
+        read_predictions({**ARRAYS["orange_results"], "fold": np.arange(3)})
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (LONG.replace("fold", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
+        (AMLB.replace("fold", "part", 1), r"layout 'amlb': columns 'no', 'yes', 'part' should be the classes"),
+        (WIDE.replace("fold", "part", 1), r"wide table: 'part' lie outside \[0, 1\] while other columns hold prob"),
+        ("target,repeat1_p0\n1,0.5\n0,0.4\n", r"julearn: .* found repeats 1 and other columns none\."),
+        ("target,repeat0_p0,x\n1,0.5,1\n0,0.4,1\n", r"julearn: .* found repeats 0 and other columns 'x'\."),
+        ("inst#,actual,predicted,prediction\n1,1:a,1:a,.9\n2,2:b,1:a,.9\n", r"Weka: there is no column `error`"),
+        ("inst#,actual,predicted,error,p\n1,1:a,1:a,,.9\n2,2:b,1:a,+,.9\n", r"Weka: neither a column `prediction`"),
+        ("inst#,actual,predicted,error,a,b\n1,1,2,1,s,t\n2,3,4,1,u,v\n", r"Weka: samples could be named by 'a', 'b'"),
+    ],
+)  # fmt: skip
+def test_columns_that_lost_their_names_are_refused(tmp_path, text, match):
+    with pytest.raises(InputError, match=match):
+        read_predictions(save(tmp_path, text))

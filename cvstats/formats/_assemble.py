@@ -17,6 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats._kinds import is_plain_pair, positive_class
 from cvstats.cube import as_cube
 
 from ._axis import Axis, constant, is_number, numbers_of, numeric, same
@@ -354,6 +355,8 @@ class Assembler:
 
     def _one_class(self, data: np.ndarray, named: Any, positive: Any, distinct: list[Any]) -> tuple[np.ndarray, Any]:
         """Take the probability of the only class that has a column; the other class is its complement."""
+        if positive is None and len(distinct) == 2 and is_plain_pair(distinct):
+            positive = positive_class(distinct, None)
         if positive is None or positive == named:
             return data, named
         if len(distinct) > 2 or positive not in distinct:

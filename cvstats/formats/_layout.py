@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
+from cvstats._predictions import SUM_TOLERANCE
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
@@ -60,6 +61,7 @@ class Layout:
     ----------
     needs : regular expressions; each must match a column name.
     lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
+    knows : regular expressions of the other columns it reads.
     unlike : the same in words: what the layout must not be confused with.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
     """
@@ -69,6 +71,7 @@ class Layout:
     needs: tuple[str, ...]
     parse: Callable[[pd.DataFrame, Hints], Parsed]
     lacks: tuple[str, ...] = ()
+    knows: tuple[str, ...] = ()
     unlike: str = ""
     chunked: bool = False
     auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
@@ -77,6 +80,18 @@ class Layout:
         """Return the needed columns that are not there."""
         names = list(columns)
         return [need for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
+
+    def near_miss(self, columns: Iterable[str]) -> tuple[str, str] | None:
+        """Return a column that is written almost like one that counts here, and that one."""
+        patterns = (*self.needs, *self.knows, *self.lacks)
+        for name in columns:
+            spellings = {re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", "")}
+            if any(re.fullmatch(pattern, name) for pattern in patterns):
+                continue
+            for pattern in patterns:
+                if name and any(re.fullmatch(pattern, spelling, re.IGNORECASE) for spelling in (name, *spellings)):
+                    return name, pattern
+        return None
 
     def matches(self, columns: Sequence[str], hints: Hints) -> bool:
         """Return whether the column names are those of this layout."""
@@ -222,6 +237,18 @@ def _told_apart(values: np.ndarray) -> np.ndarray:
     """Return distinct values in their natural type, unless two of them would become one."""
     out = natural(values)
     return out if len(pd.unique(out)) == len(values) else values
+
+
+def check_class_columns(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:
+    """Raise unless columns taken for classes, because no other is left, hold probabilities that add up to one."""
+    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
+    values = np.column_stack(block).astype(float)
+    values = values[~np.isnan(values).any(axis=1)]
+    if len(columns) < 2 or (values < 0).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+        raise InputError(
+            f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. "
+            "Drop or rename what is not a class."
+        )
 
 
 def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:

@@ -58,7 +58,6 @@ class Source:
             yield Part(parsed, self.table.name, row, self.text, len(parsed.frame) == len(frame), len(frame))
             row += len(frame)
 
-
     def _take_mapped(self, frame: pd.DataFrame, parsed: Parsed) -> None:
         """Let the columns that the caller mapped win over those that the layout has of its own."""
         for role in sorted(self.hints.mapped - {"prediction"}):

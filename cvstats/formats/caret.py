@@ -40,7 +40,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         out["weight"] = frame["weights"]
     notes = _resample(frame, out, about)
     if about:
-        notes.append(f"columns {show(about)} have one value per rowIndex: they describe samples and are no tuning values")
+        notes.append(f"columns {show(about)} have one value per rowIndex: they describe samples and are not tuned")
     for name in values.values():
         out[name] = frame[name]
     extras = [name for name in (*tuning, *about) if name not in out.columns]
@@ -49,7 +49,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
 
 def _describes_samples(frame: pd.DataFrame, name: str) -> bool:
     """Return whether a column varies between samples only; tuning values vary within them, or not at all."""
-    return frame[name].nunique(dropna=False) > 1 and first_is_constant(frame["rowIndex"], frame[name])
+    return len(frame[name].unique()) > 1 and first_is_constant(frame["rowIndex"], frame[name])
 
 
 def _check_tuning(frame: pd.DataFrame, tuning: list[str]) -> None:
@@ -95,5 +95,6 @@ LAYOUT = Layout(
     title="caret $pred (pred, obs, rowIndex, Resample, tuning parameters)",
     needs=("pred", "obs", "rowIndex"),
     unlike="caret $resample, which holds scores per fold",
+    knows=("Resample", "weights", "label", "parameter"),
     parse=parse,
 )

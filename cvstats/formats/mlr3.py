@@ -107,6 +107,7 @@ MLR3 = Layout(
     title="mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
     needs=("row_ids", "truth", r"response|prob\..+"),
     unlike="AMLB (predictions, truth), which has no row ids",
+    knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )
 MLR = Layout(
@@ -114,5 +115,6 @@ MLR = Layout(
     title="mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
     needs=("id", "truth", r"response|prob\..+", "iter", "set"),
     unlike="mlr3, whose ids are called row_ids",
+    knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )

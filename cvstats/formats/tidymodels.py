@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from cvstats._check import InputError, show
@@ -113,5 +115,6 @@ LAYOUT = Layout(
     title="tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
     needs=(r"\.row", r"\.pred.*"),
     unlike="collect_metrics() (.metric, .estimator), which holds scores",
+    knows=tuple(re.escape(name) for name in KNOWN),
     parse=parse,
 )
