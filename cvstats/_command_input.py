@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -33,7 +34,7 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     arguments: dict[str, Any] = {
         "format": options.format,
         "columns": _columns(options.columns),
-        "labels": _labels(options.labels),
+        "labels": _labels(options.labels, options.encoding),
         "kind": options.kind,
         "encoding": options.encoding,
     }
@@ -41,11 +42,11 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     if options.positive is None:
         return _with_threshold(read_predictions(source, **arguments), options)
     try:
-        cube = read_predictions(source, positive=_natural(options.positive), **arguments)
+        cube = read_predictions(source, positive=options.positive, **arguments)
     except InputError:
         if _natural(options.positive) == options.positive:
             raise
-        cube = read_predictions(source, positive=options.positive, **arguments)
+        cube = read_predictions(source, positive=_natural(options.positive), **arguments)
     return _with_threshold(cube, options)
 
 
@@ -71,14 +72,9 @@ def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataA
 
 def _natural(text: str) -> Any:
     """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
-    if text in ("True", "False", "TRUE", "FALSE"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    from .formats._layout import natural
+
+    return natural(np.array([text])).item()
 
 
 def _columns(pairs: list[str]) -> dict[str, Any] | None:
@@ -91,18 +87,31 @@ def _columns(pairs: list[str]) -> dict[str, Any] | None:
     return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
 
 
-def _labels(name: str | None) -> Any:
+def _labels(name: str | None, encoding: str) -> Any:
+    """Return the labels of a local file: a column of them, or ids (as they are written) and labels."""
     if name is None:
         return None
+    from .formats._layout import natural_column
+    from .formats._tables import read_table
+
+    if not Path(name).is_file():
+        raise InputError(f"--labels: no such file: {name!r}.")
     try:
-        table = pd.read_csv(name)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise InputError(f"--labels: {name!r} is not a CSV table: {error}.") from None
-    if table.shape[1] == 1:
-        return table.iloc[:, 0].to_numpy()
-    if table.shape[1] == 2:
-        return table.set_index(table.columns[0]).iloc[:, 0]
-    raise InputError(f"--labels: {name!r} must have one column (labels) or two (ids, labels); found {table.shape[1]}.")
+        table = read_table(Path(name), encoding=encoding, max_bytes=2**31, ids=None)
+    except InputError as error:
+        raise InputError(f"--labels: {error}") from None
+    if len(table.columns) > 2:
+        raise InputError(
+            f"--labels: {name!r} must have one column (labels) or two (ids, labels); found {len(table.columns)}."
+        )
+    frame = pd.concat(list(table.parts()), ignore_index=True)
+    written, labels = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
+    labels = labels if labels.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
+    if len(table.columns) == 1:
+        return labels.to_numpy()
+    if frame.iloc[:, 0].isna().any():
+        raise InputError(f"--labels: {name!r} has rows without an id.")
+    return labels.set_axis(natural_column(frame.iloc[:, 0], ids=True))
 
 
 def inner_of(name: str | None) -> xr.DataArray | None:

@@ -47,17 +47,27 @@ def sample_ids(values: Any) -> np.ndarray | None:
 
 def sample_variable(values: Any, name: str, frame: Frame) -> xr.Variable:
     """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`."""
+    _refuse_masked(values, ARGUMENTS[name], frame)
     if name == "fold":
         values = _fold_table(values, frame)
     variable = _by_sample(values, ARGUMENTS[name], frame)
     return checked(variable, name, frame)
 
 
+def _refuse_masked(values: Any, argument: str, frame: Frame) -> None:
+    for part in values if isinstance(values, (list, tuple)) else [values]:
+        if np.ma.is_masked(part) and np.ndim(part):
+            rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
+            named = part is values and len(part) == frame.n
+            where = f"for samples {show(frame.samples[rows])}" if named else f"in places {show(rows)}"
+            raise InputError(f"`{argument}` are masked {where}; give every sample its value, or leave the sample out.")
+
+
 def checked(variable: xr.Variable, name: str, frame: Frame) -> xr.Variable:
     """Return the coordinate in its stored form; raise when its values break the contract."""
     values = variable.values
     if name == "label":
-        variable = variable.copy(data=_plain_array(values))
+        variable = variable.copy(data=plain_array(values))
     elif name == "fold":
         variable = _checked_folds(variable, frame)
     elif name == "weight":
@@ -65,10 +75,10 @@ def checked(variable: xr.Variable, name: str, frame: Frame) -> xr.Variable:
             raise InputError(f"`weights` must be numbers; found dtype {values.dtype}.")
         variable = variable.copy(data=values.astype(float))
     elif name == "event":
-        values = _plain_array(values)
+        values = plain_array(values)
         variable = variable.copy(data=values.astype(int) if values.dtype.kind == "b" else values)
     elif name == "group":
-        variable = variable.copy(data=_plain_array(values))
+        variable = variable.copy(data=plain_array(values))
     check_sample_values(name, variable)
     return variable.astype(int) if name == "event" else variable
 
@@ -153,7 +163,7 @@ def _by_sample(values: Any, argument: str, frame: Frame) -> xr.Variable:
     if isinstance(values, xr.DataArray):
         return _from_dataarray(values, argument, frame)
     ids = sample_ids(values)
-    array = _plain_array(values)
+    array = plain_array(values)
     if array.ndim != 1 or (ids is None and len(array) != frame.n):
         raise InputError(
             f"`{argument}` has shape {array.shape} but `predictions` has {frame.n} samples; give one per sample."
@@ -195,7 +205,7 @@ def _match(values: xr.Variable, dim: Hashable, ids: pd.Index, argument: str, fra
     return values.isel({dim: ids.get_indexer(known)})
 
 
-def _plain_array(values: Any) -> np.ndarray:
+def plain_array(values: Any) -> np.ndarray:
     """Return labels as a numpy array of the plainest dtype that holds them, of any shape."""
     if isinstance(values, pd.Series):
         if isinstance(values.dtype, pd.CategoricalDtype):

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, plain, show
-from ._coords import _plain_array
+from ._coords import plain_array
 
 
 def check_fold(fold: object, *, outside: bool = False) -> xr.DataArray:
@@ -39,7 +39,7 @@ def per_sample(labels: Any, argument: str) -> xr.DataArray:
         labels = labels.values
     elif isinstance(labels, pd.Series):
         ids = labels.index.to_numpy()
-    values = _plain_array(labels)
+    values = plain_array(labels)
     if values.ndim != 1 or values.size < 2:
         raise InputError(f"`{argument}` must be one-dimensional with at least two samples; got shape {values.shape}.")
     missing = np.asarray(pd.isna(values))

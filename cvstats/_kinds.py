@@ -11,11 +11,10 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, plain, show
-from ._predictions import on_dask
+from ._predictions import SUM_TOLERANCE, on_dask
 
 KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
-SUM_TOLERANCE = 0.01  # how far class probabilities may be from adding up to one (files round them)
 Names = dict[Hashable, xr.Variable]
 
 

@@ -13,22 +13,33 @@ from ._check import InputError, plain, show
 
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
+SUM_TOLERANCE = 0.01  # how far class probabilities may be from adding up to one (files round them)
 
 
 def named_predictions(
-    predictions: Any, given: Mapping[str, Sequence[Hashable] | None], kind: str | None
+    predictions: Any,
+    given: Mapping[str, Sequence[Hashable] | None],
+    kind: str | None,
+    label_names: Sequence[Hashable] | None = None,
 ) -> tuple[xr.Variable, Names, bool]:
     """Return the predictions, the coordinates that came with them or were `given`, and whether samples have ids.
 
-    `given` holds the arguments ``samples, configurations, repeats, classes`` by argument name.
+    `given` holds the arguments ``samples, configurations, repeats, classes`` by argument name; `label_names` are the
+    classes that the last axis may stand for when the caller named neither repeats nor classes.
     """
-    classes = given["classes"]
     coords: Names = {}
     if isinstance(predictions, xr.DataArray):
         data, coords = _from_dataarray(predictions)
     else:
         values, found = _from_tables(predictions)
-        data = _name_axes(values, classes, kind)
+        if label_names is not None and _sum_to_one(values, label_names):
+            if values.ndim == 2 and given["configurations"] is None and "configuration" not in found:
+                raise InputError(
+                    f"`predictions` have one column for each of the classes {show(label_names)}, and they add up to "
+                    "one. If they are class probabilities, say `classes=`; if configurations, say `configurations=`."
+                )
+            given = {**given, "classes": label_names} if values.ndim > 2 else given
+        data = _name_axes(values, given["classes"], kind)
         coords = {dim: _names(names, dim) for dim, names in found.items()}
     for argument, names in given.items():
         dim = "label_class" if argument == "classes" else argument[:-1]
@@ -60,6 +71,8 @@ def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
     if "sample" not in predictions.dims:
         raise InputError(f"`predictions` has no dimension 'sample'; found {show(predictions.dims)}. Rename one to it.")
     data = predictions.variable
+    if on_dask(data):
+        data = data.copy(data=unmasked(data.data))
     if "configuration" not in data.dims:
         at = data.dims.index("sample") + 1
         dims = [*data.dims[:at], "configuration", *data.dims[at:]]
@@ -99,9 +112,9 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
     if isinstance(predictions, (list, tuple)) and predictions and isinstance(predictions[0], (np.ndarray, pd.Series)):
         return _stack(list(predictions))
     if hasattr(predictions, "__dask_graph__"):
-        return predictions, {}
+        return unmasked(predictions), {}
     try:
-        return np.asarray(predictions), {}
+        return unmasked(predictions), {}
     except ValueError:
         raise InputError(
             "`predictions`: rows must have one length; give a rectangle of sample x configuration."
@@ -110,7 +123,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
 
 def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     """Return one array per configuration side by side, and the sample ids when the arrays are Series."""
-    arrays = [_frame_values(c.to_frame())[:, 0] if isinstance(c, pd.Series) else np.asarray(c) for c in columns]
+    arrays = [_frame_values(c.to_frame())[:, 0] if isinstance(c, pd.Series) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise InputError(f"`predictions`: arrays per configuration must have one shape; found {show(sorted(shapes))}.")
@@ -120,6 +133,37 @@ def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     if any(not index.equals(indexes[0]) for index in indexes):
         raise InputError("`predictions`: Series per configuration must share one index; align them first.")
     return np.stack(arrays, axis=1), {"sample": indexes[0].to_numpy()} if indexes else {}
+
+
+def unmasked(values: Any) -> Any:
+    """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
+    if hasattr(values, "__dask_graph__"):
+        return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
+    if not np.ma.is_masked(values):
+        return np.asarray(values)
+    numbers = values.dtype.kind in "fiu"
+    out = np.array(values.data, np.result_type(values.dtype, np.float16) if numbers else object)
+    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
+    return out
+
+
+def _sum_to_one(values: Any, names: Sequence[Hashable]) -> bool:
+    """Return whether the last axis looks like class probabilities: one column per class, adding up to one."""
+    k = values.shape[-1] if values.ndim > 1 else 0
+    if k < 2 or values.dtype.kind != "f":
+        return False
+    rows = np.asarray(values[:, :1] if hasattr(values, "__dask_graph__") else values).reshape(-1, k)
+    rows = rows[~np.isnan(rows).all(axis=1)]
+    if not (rows.size and rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=float) - 1).max() <= SUM_TOLERANCE):
+        return False  # also where NaN fills a part of a row
+    if np.allclose(rows, 1 / k):
+        return values.ndim > 2 and k == len(names)  # the same number in every column, whatever they are
+    if k != len(names) and values.ndim > 2:
+        raise InputError(
+            f"`predictions` have {k} columns for each configuration that add up to one, as class probabilities do, but "
+            f"`labels` hold {len(names)} classes. Name the classes with `classes=`, or the repeats with `repeats=`."
+        )
+    return k == len(names)
 
 
 def _frame_values(frame: pd.DataFrame) -> np.ndarray:
@@ -154,6 +198,8 @@ def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None
 
 def _names(names: Any, dim: Hashable) -> xr.Variable:
     """Return names along a dim as a variable; tuples become text."""
+    if np.ma.is_masked(names):
+        raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(np.ma.getmaskarray(names)))}.")
     values = (
         list(names) if not isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray)) else np.asarray(names)
     )

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_option, plain, show
-from ._coords import ARGUMENTS, Frame, check_sample_values, checked, sample_ids, sample_variable
+from ._coords import ARGUMENTS, Frame, check_sample_values, checked, plain_array, sample_ids, sample_variable
 from ._kinds import KINDS, SETTLED, settle, unique
 from ._predictions import named_predictions, on_dask
 from ._scan import Scan, scan
@@ -40,7 +40,9 @@ def as_cube(
     predictions : array-like, DataArray, DataFrame, list or dict
         Array of sample x configuration [x repeat] [x label_class] (one dimension is one configuration), DataArray
         with dims of those names in any order (other dims are batch dims), data frame (rows are samples, columns
-        configurations), or a list or mapping of one array per configuration. NaN means *not predicted*.
+        configurations), or a list or mapping of one array per configuration. NaN and masked mean *not predicted*.
+        The last of three axes is ``label_class`` (sorted, as `predict_proba` has them) when it has one column per class
+        and they add up to one; else it is ``repeat``. `classes` or `repeats` say which.
     labels : array-like, optional
         The truth, one per sample: classes, numbers or survival times. Labels that carry ids (Series, DataArray)
         are matched by id. May be omitted for a DataArray that has a ``label`` coordinate.
@@ -82,7 +84,9 @@ def as_cube(
     if kind is not None:
         check_option(kind, KINDS, "kind")
     given = {"samples": samples, "configurations": configurations, "repeats": repeats, "classes": classes}
-    data, coords, has_ids = named_predictions(predictions, given, kind)
+    said = repeats is not None or classes is not None or event is not None or kind in ("label", "value")
+    names = None if said or labels is None else unique(plain_array(labels))
+    data, coords, has_ids = named_predictions(predictions, given, kind, names)
     if data.size == 0:
         raise InputError(f"`predictions` is empty: sizes {dict(data.sizes)}; a cube needs samples and configurations.")
     if labels is None and "label" not in coords:

@@ -478,7 +478,8 @@ def test_wide_whole_numbers_are_numbers_beside_fractions_and_alone(tmp_path):
     for other in ([0.1, 0.9, 0.2, 0.8, 0.3, 0.7], [1, 4, 3, 9, 0, 2]):
         frame["other"] = other
         frame.to_csv(tmp_path / "wide.csv", index=False)
-        typed, written = read_predictions(frame), read_predictions(tmp_path / "wide.csv")
+        both = {"columns": {"prediction": ["points", "other"]}}
+        typed, written = read_predictions(frame, **both), read_predictions(tmp_path / "wide.csv", **both)
         assert typed.coords["kind"].item() == written.coords["kind"].item() == "score"
         np.testing.assert_array_equal(typed.values, frame[["points", "other"]])
         np.testing.assert_array_equal(written.values, typed.values)

@@ -52,12 +52,14 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
         missing = layout.missing(columns)
         if missing:
             raise InputError(f"`format`={format!r} needs columns {show(missing)}; found {shown}. Or {BY_HAND}.")
+        _refuse_near_miss(layout, columns)
         return layout, "as told (format=)"
     found = [layout for layout in LAYOUTS.values() if layout.matches(columns, hints)]
     if len(found) > 1:
         choices = "; ".join(f"format={layout.name!r} ({layout.title})" for layout in found)
         raise InputError(f"the columns fit several layouts; say which: {choices}. Found {shown}.")
     if found:
+        _refuse_near_miss(found[0], columns)
         return found[0], "by its column names"
     refuse_scores(columns)
     closest, likely = _closest(columns), guess(columns)
@@ -69,6 +71,16 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
             closest += " If the columns are classes (AutoGluon), give the truth with labels=."
         advice = f"Otherwise {BY_HAND}"
     raise InputError(f"the layout is not recognised: columns {shown}.{closest} {advice}.")
+
+
+def _refuse_near_miss(layout: Layout, columns: Sequence[str]) -> None:
+    """Raise for a column that would be overlooked because of how its name is written."""
+    near = layout.near_miss(columns)
+    if near:
+        raise InputError(
+            f"column {clipped(near[0])} is written almost like {clipped(near[1])}, which layout {layout.name!r} looks "
+            "for. Rename it as it should be, say what it is with columns={...}, or drop it."
+        )
 
 
 def _closest(columns: Sequence[str]) -> str:

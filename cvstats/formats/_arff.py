@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from ._tables import check_header, read_cells
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 
 
-def read_arff(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
+def read_arff(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
     """Read the attribute names, then the data section as delimited text; ``?`` is missing."""
     match = re.search(rb"^[ \t]*@data[ \t]*\r?\n", raw, re.IGNORECASE | re.MULTILINE)
     if match is None:
@@ -27,7 +28,7 @@ def read_arff(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
             if part is None:
                 raise InputError(f"{name}: cannot read the ARFF line {line[:80]!r}.")
             names.append(_unquote(part[1]))
-    check_header(names, name)
+    check_header(names, name, 1 if ids is None else 2)
     body = re.sub(rb"^[ \t]*%[^\n]*\n", b"", raw[match.end() :], flags=re.MULTILINE)
     if body.lstrip().startswith(b"{"):
         raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")
@@ -38,7 +39,7 @@ def read_arff(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
     if not rows:
         raise InputError(f"{name}: the table is empty: it has columns {show(names)} but no rows.")
     return read_cells(
-        body, names, name, encoding, sample=rows, na=["?"], quotechar=quote, escapechar="\\", doublequote=False,
+        body, names, name, encoding, ids, sample=rows, na=["?"], quotechar=quote, escapechar="\\", doublequote=False,
         skipinitialspace=True,
     )  # fmt: skip
 

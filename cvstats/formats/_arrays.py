@@ -13,12 +13,14 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats._predictions import unmasked
 from cvstats.cube import as_cube
 
 from ._guards import first_line
 from ._layout import Hints, Parsed, folds_within_repeats
 
 ORANGE = {"row_indices", "actual"}
+ORANGE_KNOWS = {*ORANGE, "predicted", "probabilities", "folds", "learner_names", "class_values"}
 NAMES = {
     "label": ("label", "labels", "y", "y_true", "target", "truth"),
     "fold": ("fold", "folds", "test_fold"),
@@ -85,12 +87,15 @@ def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) ->
     n = len(np.asarray(labels))
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
     taken = {where[0] for where in found.values() if where} | {key for key in arrays if INDICES.fullmatch(key)}
-    others = {(key or hints.name): np.asarray(arrays[key]) for key in arrays if key not in taken}
+    others = {(key or hints.name): unmasked(arrays[key]) for key in arrays if key not in taken}
     notes = []
     names: np.ndarray | None
     if "prediction" in given:
         if others:
-            notes.append(f"arrays not used: {show(others)}")
+            raise InputError(
+                f"{name}: beside 'prediction' there are arrays {show(others)}, which mean nothing here. Drop them, or "
+                f"name them as they should be: {', '.join(names[0] for names in NAMES.values())}."
+            )
         predictions: Any = given["prediction"]
         names = given.get("configuration")
     else:
@@ -145,6 +150,14 @@ def _written_like(positive: Any, labels: Any) -> Any:
 
 def parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> Parsed:
     """Turn Orange's arrays (method axis first, repeats stacked along the row axis) into rows."""
+    if unknown := set(arrays) - ORANGE_KNOWS:
+        raise InputError(
+            f"{name}: arrays {show(sorted(unknown))} are not part of Orange's Results. Drop them, or name them as they "
+            f"should be: {', '.join(sorted(ORANGE_KNOWS))}."
+        )
+    for key, array in arrays.items():
+        if np.ma.is_masked(array):
+            raise InputError(f"{name}: array {key!r} is masked; Orange's Results hold no masks.")
     rows = np.asarray(arrays["row_indices"])
     n = len(rows)
     probability = arrays.get("probabilities")

@@ -17,6 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats._kinds import is_plain_pair, positive_class
 from cvstats.cube import as_cube
 
 from ._axis import Axis, constant, is_number, numbers_of, numeric, same
@@ -244,6 +245,8 @@ class Assembler:
         apart = [name for name in self.extras if name in frame.columns and len(set(texts(same_sample[name]))) > 1]
         if apart and len(self.configuration.places) == 1 and not self.several:
             return f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
+        if apart:
+            return f"Column {apart[0]!r} tells them apart: say what it is with columns={ {'repeat': apart[0]} }, say."
         hint = "" if "repeat" in self.present else " If they are repeats, the table needs a column that says which."
         return f"Remove them.{hint}"
 
@@ -352,6 +355,8 @@ class Assembler:
 
     def _one_class(self, data: np.ndarray, named: Any, positive: Any, distinct: list[Any]) -> tuple[np.ndarray, Any]:
         """Take the probability of the only class that has a column; the other class is its complement."""
+        if positive is None and len(distinct) == 2 and is_plain_pair(distinct):
+            positive = positive_class(distinct, None)
         if positive is None or positive == named:
             return data, named
         if len(distinct) > 2 or positive not in distinct:
@@ -359,11 +364,16 @@ class Assembler:
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
 
+    def _classes_are_named(self) -> bool:
+        return self.first is not None and (self.labels_predicted or None not in self.first.values)
+
     def _per_sample(self, name: str, given: Any = None) -> Any:
         if name not in self.codes:
             return given
-        values = self.per_sample[name].values(ids=name == "group")
-        codes = self.codes[name]
+        axis, codes = self.per_sample[name], self.codes[name]
+        values = axis.values(ids=name == "group")
+        if self._classes_are_named() and name == "label" and len(pd.unique(values)) < len(values):
+            values = np.array(list(axis.places))  # classes called 1.1 and 1.10
         if (codes < 0).any():
             if values.dtype.kind in "iufb":
                 values = values.astype(float)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
+from cvstats._predictions import SUM_TOLERANCE
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
@@ -60,6 +61,7 @@ class Layout:
     ----------
     needs : regular expressions; each must match a column name.
     lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
+    knows : regular expressions of the other columns it reads.
     unlike : the same in words: what the layout must not be confused with.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
     """
@@ -69,6 +71,7 @@ class Layout:
     needs: tuple[str, ...]
     parse: Callable[[pd.DataFrame, Hints], Parsed]
     lacks: tuple[str, ...] = ()
+    knows: tuple[str, ...] = ()
     unlike: str = ""
     chunked: bool = False
     auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
@@ -77,6 +80,18 @@ class Layout:
         """Return the needed columns that are not there."""
         names = list(columns)
         return [need for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
+
+    def near_miss(self, columns: Iterable[str]) -> tuple[str, str] | None:
+        """Return a column that is written almost like one that counts here, and that one."""
+        patterns = (*self.needs, *self.knows, *self.lacks)
+        for name in columns:
+            spellings = {re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", "")}
+            if any(re.fullmatch(pattern, name) for pattern in patterns):
+                continue
+            for pattern in patterns:
+                if name and any(re.fullmatch(pattern, spelling, re.IGNORECASE) for spelling in (name, *spellings)):
+                    return name, pattern
+        return None
 
     def matches(self, columns: Sequence[str], hints: Hints) -> bool:
         """Return whether the column names are those of this layout."""
@@ -104,7 +119,8 @@ def texts(values: Iterable[Any]) -> list[str]:
 def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
     """Return distinct values read as text in their natural type, when nothing is lost by it.
 
-    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans.
+    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans,
+    and stay text where two of them are the same number (1 and 1.0).
     """
     array = np.asarray(values)
     if array.dtype.kind == "T":
@@ -118,7 +134,7 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
     if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
         numbers = np.array([float(value) for value in array])
         whole = bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)))
-        if not ids or whole:
+        if not ids or (whole and len(np.unique(numbers)) == len(array)):
             return numbers.astype(np.int64) if ids else numbers
     if not ids and all(value in TRUE_FALSE for value in array):
         return np.array([TRUE_FALSE[value] for value in array])
@@ -209,12 +225,42 @@ def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
         key = key * max(len(found), 1) + codes
     codes, _ = pd.factorize(key)
     first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
-    labels = [texts(found[part[first]]) for part, found in parts]
+    labels = [texts(_told_apart(np.asarray(found))[part[first]]) for part, found in parts]
     names = [
         ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
         for row in zip(*labels, strict=True)
     ]
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
+
+
+def _told_apart(values: np.ndarray) -> np.ndarray:
+    """Return distinct values in their natural type, unless two of them would become one."""
+    out = natural(values)
+    return out if len(pd.unique(out)) == len(values) else values
+
+
+def check_class_columns(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:
+    """Raise unless columns taken for classes, because no other is left, hold probabilities that add up to one."""
+    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
+    values = np.column_stack(block).astype(float)
+    values = values[~np.isnan(values).any(axis=1)]
+    if len(columns) < 2 or (values < 0).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+        raise InputError(
+            f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. "
+            "Drop or rename what is not a class."
+        )
+
+
+def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:
+    """Raise when rows of one `key` would be counted as repeats while a column that is not used tells them apart."""
+    codes = pd.Series(pd.DataFrame(dict(enumerate(key))).groupby(list(range(len(key))), observed=True).ngroup())
+    apart = [name for name in unused if not first_is_constant(codes, frame[name])]
+    if apart:
+        raise InputError(
+            f"rows of one sample differ in column {apart[0]!r}, which this layout does not know, so that they cannot "
+            f"be counted as repeats. Say what it is with columns={ {'configuration': apart[0]} } (or 'repeat', "
+            "'fold'), or drop it."
+        )
 
 
 def first_is_constant(key: pd.Series, column: pd.Series) -> bool:

@@ -14,11 +14,12 @@ from cvstats._check import InputError, check_option, show
 
 from . import BY_HAND, recognise
 from ._assemble import Part
-from ._layout import ROW_NAMES, Hints, Layout, tuple_names
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, tuple_names
 from ._tables import Table, from_frame, read_table
 from .long import KEYS
 
 ROLES = (*KEYS, "prediction")
+NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Source:
                 raise InputError(
                     f"{self.table.name}: has the columns of layout {self.layout.name!r} but not its values ({error})."
                 ) from None
+            self._take_mapped(frame, parsed)
             if "configuration" not in parsed.frame.columns:
                 parsed.frame = parsed.frame.assign(configuration=self.hints.name)
             if self.fold is not None:
@@ -55,6 +57,16 @@ class Source:
                 )
             yield Part(parsed, self.table.name, row, self.text, len(parsed.frame) == len(frame), len(frame))
             row += len(frame)
+
+    def _take_mapped(self, frame: pd.DataFrame, parsed: Parsed) -> None:
+        """Let the columns that the caller mapped win over those that the layout has of its own."""
+        for role in sorted(self.hints.mapped - {"prediction"}):
+            if role == "label" and self.layout.name in ("long", "tidymodels"):
+                continue  # they look for it, and split survival times
+            if len(parsed.frame) != len(frame) and self.layout.name != "wide":
+                raise InputError(f"{self.table.name}: layout {self.layout.name!r} has no place for columns[{role!r}].")
+            if len(parsed.frame) == len(frame):
+                parsed.frame = parsed.frame.assign(**{role: frame[role]})
 
 
 def open_source(
@@ -72,7 +84,8 @@ def open_source(
         table, text = from_frame(what if isinstance(what, pd.DataFrame) else what.to_pandas(), name or "table"), False
     elif isinstance(what, (str, Path)):
         path = Path(what)
-        table = read_table(path, **options)
+        named = {name for role, given in (columns or {}).items() if role in NAMES for name in _names(given)}
+        table = read_table(path, ids=named, **options)
         text = _is_text(path)
         name = name or stem(path)
     else:

@@ -16,7 +16,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from ._layout import NUMBER, ROW_NAMES
 NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
-    r"resample|sample name|inst#|"
+    r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
 )
 PACKED: dict[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 BINARY = {
@@ -55,7 +55,7 @@ class Table:
     n_parts: int
 
 
-def from_frame(frame: pd.DataFrame, name: str) -> Table:
+def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
     """Wrap a data frame; an index that is not just row numbers becomes a column."""
     if isinstance(frame.columns, pd.MultiIndex):
         raise InputError(f"{name}: columns are a MultiIndex; flatten them to one name each.")
@@ -66,7 +66,7 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
             names=ROW_NAMES if isinstance(index, pd.MultiIndex) or index.name is None else str(index.name)
         )
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-    check_header(list(frame.columns), name)
+    check_header(list(frame.columns), name, least)
     if not len(frame):
         raise InputError(f"{name}: the table is empty: it has columns {show(frame.columns)} but no rows.")
     for column in frame.columns:
@@ -77,9 +77,12 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
     return Table(name, list(frame.columns), lambda: iter([frame]), 1)
 
 
-def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
-    """Open a file by what it is, not by what it is called."""
-    name = path.name
+def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] | None = ()) -> Table:
+    """Open a file by what it is, not by what it is called.
+
+    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
+    """
+    name, least = path.name, 1 if ids is None else 2
     if not os.path.exists(path):
         raise InputError(f"no such file: {clipped(str(path))}.")
     if path.is_dir():
@@ -118,8 +121,8 @@ def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
         if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE):
             from ._arff import read_arff
 
-            return from_frame(read_arff(raw, name, encoding), name)
-        return from_frame(read_text(raw, name, encoding), name)
+            return from_frame(read_arff(raw, name, encoding, ids), name, least)
+        return from_frame(read_text(raw, name, encoding, ids), name, least)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
@@ -129,7 +132,7 @@ def read_table(path: Path, *, encoding: str, max_bytes: int) -> Table:
         raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
 
 
-def read_text(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
+def read_text(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
     """Read delimited text; the separator is the one that the header uses."""
     body = raw.lstrip(b"\r\n")
     head = (
@@ -143,12 +146,12 @@ def read_text(raw: bytes, name: str, encoding: str) -> pd.DataFrame:
     if len(first[0]) == len(header) + 1:
         header = [ROW_NAMES, *header]  # R's write.table names the columns but not the row names
     header = name_blanks(header)
-    check_header(header, name)
+    check_header(header, name, 1 if ids is None else 2)
     decimal = (
         "," if separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row) else "."
     )
     body = body[body.index(b"\n") + 1 :] if b"\n" in body else b""
-    return read_cells(body, header, name, encoding, separator=separator, decimal=decimal, sample=first)
+    return read_cells(body, header, name, encoding, ids, separator=separator, decimal=decimal, sample=first)
 
 
 def read_cells(
@@ -156,6 +159,7 @@ def read_cells(
     header: list[str],
     name: str,
     encoding: str,
+    ids: Iterable[str] | None = (),
     *,
     separator: str = ",",
     decimal: str = ".",
@@ -163,9 +167,8 @@ def read_cells(
     **options: Any,
 ) -> pd.DataFrame:
     """Read the lines below the header: fractions as floats, everything else as text with its distinct values."""
-    fractions = [
-        column for place, column in enumerate(header) if not IDS.fullmatch(column) and _fraction(place, sample, decimal)
-    ]
+    ids = {column for column in header if ids is None or IDS.fullmatch(column) or column in set(ids)}
+    fractions = [c for place, c in enumerate(header) if c not in ids and _fraction(place, sample, decimal)]
     missing = [*NA, *options.pop("na", [])]
     settings: dict[str, Any] = {
         "header": None, "names": header, "sep": separator, "decimal": decimal, "encoding": encoding, "index_col": False,
@@ -178,7 +181,7 @@ def read_cells(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # the first row is longer than the header
-            frame = _parsed(body, header, fractions, settings)
+            frame = _parsed(body, header, fractions, ids, settings)
     except pd.errors.ParserWarning:
         pass
     except pd.errors.ParserError as error:
@@ -195,7 +198,9 @@ def read_cells(
     return pd.DataFrame(frame.reset_index(drop=True))
 
 
-def _parsed(body: bytes, header: list[str], fractions: list[str], settings: dict[str, Any]) -> pd.DataFrame:
+def _parsed(
+    body: bytes, header: list[str], fractions: list[str], ids: set[str], settings: dict[str, Any]
+) -> pd.DataFrame:
     """Read the cells with pandas, again and as text where it would lose how they are written."""
     try:
         frame = pd.read_csv(
@@ -205,21 +210,21 @@ def _parsed(body: bytes, header: list[str], fractions: list[str], settings: dict
         if isinstance(error, (pd.errors.ParserError, UnicodeDecodeError)):
             raise
         frame = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(header, "category"), **settings)
-    as_text = _written_otherwise(frame, body)
+    as_text = _written_otherwise(frame, ids, body)
     if as_text:
         text = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(as_text, "str"), usecols=as_text, **settings)
         frame = frame.assign(**{column: text[column].astype("category") for column in as_text})
     return pd.DataFrame(frame)
 
 
-def _written_otherwise(frame: pd.DataFrame, body: bytes) -> list[str]:
+def _written_otherwise(frame: pd.DataFrame, ids: set[str], body: bytes) -> list[str]:
     """Return columns of numbers that may not be written as numbers are, such as 007 or 1.10: pandas converts those."""
     numeric = {
         str(c): frame[c].cat.categories.dtype.kind
         for c in frame.columns
         if isinstance(frame[c].dtype, pd.CategoricalDtype)
     }
-    suspects = [column for column, kind in numeric.items() if kind in "fb" and IDS.fullmatch(column)]
+    suspects = [column for column, kind in numeric.items() if kind in "fb" and column in ids]
     if _leading_zero(body):
         suspects += [column for column, kind in numeric.items() if kind in "iu"]
     return suspects
@@ -279,12 +284,12 @@ def name_blanks(header: list[str]) -> list[str]:
     return out
 
 
-def check_header(header: Sequence[str], name: str) -> None:
-    """Raise unless column names are unique and look like names."""
+def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
+    """Raise unless column names are unique and look like names, and there are at least so many."""
     twice = [column for column in dict.fromkeys(header) if list(header).count(column) > 1]
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
-    if len(header) == 1:
+    if len(header) < least:
         raise InputError(
             f"{name}: only one column, {header[0]!r}, so this is not a table of predictions "
             "(or its separator is not , ; or tab)."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, row_ids
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, check_class_columns, row_ids
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
@@ -14,6 +14,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     classes = [name for name in frame.columns if name not in ("predictions", "truth", "sample", "fold", ROW_NAMES)]
     values: dict[Any, str] = {None: "predictions"}
     if classes and hints.kind != "label":
+        check_class_columns(frame, classes, "amlb")
         values = {name: name for name in classes}
     sample, note = row_ids(frame)
     out = pd.DataFrame({"sample": sample, "configuration": hints.name, "label": frame["truth"]})
@@ -29,5 +30,6 @@ LAYOUT = Layout(
     needs=("predictions", "truth"),
     lacks=("row_ids", "id"),
     unlike="mlr3 (row_ids, response, truth)",
+    knows=("sample", "fold"),
     parse=parse,
 )

@@ -49,6 +49,7 @@ LAYOUT = Layout(
     title="AutoGluon predict_proba_oof() (one column per class; needs labels=)",
     needs=(),
     unlike="AMLB and H2O, which add a column of predicted classes",
+    knows=("sample", *TRUTHS),
     parse=parse,
     auto=_columns_are_the_classes,
 )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cvstats._check import InputError
 
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, row_ids, texts, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, check_class_columns, row_ids, texts, truth_column
 
 FOLDS = ("fold_assignment", "fold")
 
@@ -23,6 +23,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     _refuse_zero_filled(frame, columns)
     values: dict[Any, str] = {None: "predict"}
     if columns and hints.kind != "label":
+        check_class_columns(frame, columns, "h2o")
         guessed = set(texts(frame["predict"].dropna().unique()))
         numbered = all(re.fullmatch(r"p-?\d+", name) for name in columns) and not guessed <= set(columns)
         values = {name[1:] if numbered else name: name for name in columns}
@@ -58,5 +59,6 @@ LAYOUT = Layout(
     needs=("predict",),
     lacks=("prediction_label", "inst#"),
     unlike="Weka, whose column is called predicted",
+    knows=("sample", *FOLDS, *TRUTHS, r"p-?\d+", "cal_.+"),
     parse=parse,
 )

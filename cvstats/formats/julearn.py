@@ -10,7 +10,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import Hints, Layout, Parsed, natural_column, row_ids
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, natural_column, row_ids
 
 COLUMN = re.compile(r"repeat(\d+)_p(\d+)")
 
@@ -20,6 +20,12 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     found = {name: COLUMN.fullmatch(name) for name in frame.columns}
     cells = {name: (int(part[1]), int(part[2])) for name, part in found.items() if part}
     repeats, places = sorted({r for r, _ in cells.values()}), sorted({k for _, k in cells.values()})
+    strange = [name for name in frame.columns if name not in (*cells, "target", "sample", ROW_NAMES, *hints.mapped)]
+    if strange or repeats != list(range(len(repeats))):
+        raise InputError(
+            f"julearn: columns are `target` and repeat0_p0, repeat0_p1, ..., repeat1_p0, ...; found repeats "
+            f"{show(repeats)} and other columns {show(strange) or 'none'}. Drop or rename those."
+        )
     if len(cells) != len(repeats) * len(places):
         raise InputError(f"julearn: not every repeat has all of p0 to p{places[-1]}; found {show(cells)}.")
     target = natural_column(frame["target"])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
 
 KEYS = ("sample", "configuration", "repeat", "fold", "label", "group", "weight", "event")
 SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
@@ -55,6 +55,7 @@ LAYOUT = Layout(
     needs=("sample", r"prediction(_.+)?"),
     lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
     unlike="OpenML (row_id; its `sample` is a learning-curve index), PyCaret (prediction_label), mljar (target)",
+    knows=(*KEYS, *SETTLED, *TRUTHS),
     parse=parse,
     chunked=True,
 )

@@ -9,23 +9,22 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, folds_within_repeats, repeats_of_iterations
+from ._layout import (
+    ROW_NAMES,
+    Hints,
+    Layout,
+    Parsed,
+    first_is_constant,
+    folds_within_repeats,
+    refuse_unused,
+    repeats_of_iterations,
+    tuple_names,
+)
 
 PROBABILITY = "prob."
-KNOWN = (
-    "row_ids",
-    "id",
-    "truth",
-    "response",
-    "iteration",
-    "iter",
-    "set",
-    "learner_id",
-    "task_id",
-    "se",
-    "label",
-    ROW_NAMES,
-)
+CONFIGURATIONS = ("configuration", "learner", "learner_id", "task", "task_id")
+FOLDS = ("iteration", "iter", "fold")
+KNOWN = ("row_ids", "id", "truth", "response", "set", "se", "label", "repeat", *CONFIGURATIONS, *FOLDS, ROW_NAMES)
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
@@ -39,12 +38,19 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     if classes and hints.kind != "label":
         values = {name[len(PROBABILITY) :]: name for name in classes}
     out = pd.DataFrame({"sample": frame[ids], "label": frame["truth"]})
-    out["configuration"] = frame["learner_id"] if "learner_id" in frame.columns else hints.name
+    out["configuration"] = _configurations(frame, hints)
     for name in values.values():
         out[name] = frame[name]
     notes: list[str] = []
-    iteration = next((name for name in ("iteration", "iter") if name in frame.columns), None)
-    if iteration is not None:
+    ignored = [name for name in frame.columns if name not in (*KNOWN, *classes, *hints.mapped)]
+    key = [out["sample"], out["configuration"], *(frame[name] for name in frame.columns if name == "repeat")]
+    refuse_unused(frame, key, ignored)
+    iteration = next((name for name in FOLDS if name in frame.columns), None)
+    if "repeat" in frame.columns:
+        out["repeat"] = frame["repeat"]
+        if iteration is not None:
+            out["fold"] = frame[iteration]
+    elif iteration is not None:
         out["fold"] = frame[iteration]
         repeat = np.zeros(len(frame), np.int64)
         for rows in out.groupby("configuration", observed=True, sort=False).indices.values():
@@ -56,8 +62,21 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             )
     else:
         notes += _stacked(out, list(values.values()))
-    ignored = [name for name in frame.columns if name not in KNOWN and name not in classes]
     return Parsed(out, values, ignored=ignored, notes=notes)
+
+
+def _configurations(frame: pd.DataFrame, hints: Hints) -> Any:
+    """Return what names the configurations: the learner, with the task where that says more."""
+    names = [name for name in CONFIGURATIONS if name in frame.columns]
+    told: list[str] = []
+    for name in names:
+        known = tuple_names(frame, told) if told else pd.Series(0, index=frame.index)
+        if "configuration" not in told and not first_is_constant(known, frame[name]):
+            told.append(name)
+    if len(told) > 1:
+        return tuple_names(frame, told)
+    told = told or [name for name in names if not name.startswith("task")][:1]
+    return frame[told[0]] if told else hints.name
 
 
 def _stacked(out: pd.DataFrame, values: list[str]) -> list[str]:
@@ -88,6 +107,7 @@ MLR3 = Layout(
     title="mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
     needs=("row_ids", "truth", r"response|prob\..+"),
     unlike="AMLB (predictions, truth), which has no row ids",
+    knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )
 MLR = Layout(
@@ -95,5 +115,6 @@ MLR = Layout(
     title="mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
     needs=("id", "truth", r"response|prob\..+", "iter", "set"),
     unlike="mlr3, whose ids are called row_ids",
+    knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )

@@ -43,5 +43,6 @@ LAYOUT = Layout(
     title="OpenML run predictions (repeat, fold, row_id, prediction, correct or truth, confidence.<class>)",
     needs=("row_id", "prediction", "fold", "correct|truth"),
     unlike="our long table: OpenML's `sample` is not the row",
+    knows=("repeat", "sample", r"confidence\..+"),
     parse=parse,
 )

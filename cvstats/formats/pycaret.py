@@ -85,5 +85,6 @@ LAYOUT = Layout(
     needs=("prediction_label",),
     lacks=("configuration",),
     unlike="our long table with classes called label and score",
+    knows=("sample", "fold", "prediction_score(_.+)?", *TRUTHS),
     parse=parse,
 )

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import Hints, Layout, Parsed, first_is_constant, natural_column, repeats_of_iterations, texts
+from ._layout import (
+    Hints,
+    Layout,
+    Parsed,
+    first_is_constant,
+    natural_column,
+    refuse_unused,
+    repeats_of_iterations,
+    texts,
+    tuple_names,
+)
 
 CLASS = ".pred_"
 KNOWN = (".pred", ".pred_class", ".pred_time", ".row", ".config", "id", "id2", ".eval_time", "label")
@@ -21,7 +33,12 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     value = _values(frame, hints)
     configuration = frame[".config"] if ".config" in frame.columns else pd.Series(hints.name, index=frame.index)
-    others = [name for name in frame.columns if name not in KNOWN and not name.startswith(".pred")]
+    if "configuration" in hints.mapped:
+        configuration = frame["configuration"]
+    elif ".config" in frame.columns and "wflow_id" in frame.columns:  # a workflow set, whose workflows share .config
+        configuration = tuple_names(frame, ["wflow_id", ".config"])
+    known = (*KNOWN, *hints.mapped)
+    others = [name for name in frame.columns if name not in known and not name.startswith(".pred")]
     outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, others, list(value), hints)
     out = pd.DataFrame({"sample": frame[".row"], "configuration": configuration})
     for column in value.values():
@@ -35,6 +52,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
         out["fold"] = frame["id"]
     else:
+        refuse_unused(frame, [frame[".row"], configuration], [name for name in others if name != outcome])
         out["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
         notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
     if outcome is not None:
@@ -42,7 +60,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         notes.append(f"the outcome is column {outcome!r}")
         if ".pred_time" in value.values():
             out["label"], event = _survival(frame[outcome])
-            if "event" not in others:
+            if "event" not in frame.columns:
                 out["event"] = event
     extras = [name for name in others if name != outcome]
     return Parsed(
@@ -74,7 +92,7 @@ def _outcome(
     if hints.labels is not None:
         return None
     named = {str(name) for name in classes if name is not None}
-    found = [name for name in others if name not in hints.mapped and not first_is_constant(configuration, frame[name])]
+    found = [name for name in others if not first_is_constant(configuration, frame[name])]
     if named:
         found = [name for name in found if set(texts(frame[name].dropna().unique())) <= named]
     if len(found) != 1:
@@ -97,5 +115,6 @@ LAYOUT = Layout(
     title="tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
     needs=(r"\.row", r"\.pred.*"),
     unlike="collect_metrics() (.metric, .estimator), which holds scores",
+    knows=tuple(re.escape(name) for name in KNOWN),
     parse=parse,
 )

@@ -21,12 +21,17 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     instance = pd.to_numeric(natural_column(frame["inst#"])).to_numpy()
     if not np.isfinite(instance).all():
         raise InputError("Weka: `inst#` must number the rows.")
+    if "error" not in frame.columns:
+        raise InputError("Weka: there is no column `error`, which it always writes; was it renamed?")
     fold = np.concatenate([[0], np.cumsum(np.diff(instance) <= 0)])
     notes = []
     attributes = [name for name in frame.columns if name not in KNOWN and not re.fullmatch(r"distribution\.\d+", name)]
     named = [name for name in attributes if frame[name].is_unique]
+    named = ["sample"] if "sample" in named else named
+    if len(named) > 1:
+        raise InputError(f"Weka: samples could be named by {show(named)}; say which with columns={{'sample': ...}}.")
     if named:
-        sample = frame["sample" if "sample" in named else named[0]]
+        sample = frame[named[0]]
         notes.append(f"samples are named by attribute {named[0]!r}")
     elif fold.any():
         raise InputError(
@@ -46,6 +51,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     truth, said = _codes(frame["actual"]), _codes(frame["predicted"])
     names = {**truth[1], **said[1]}
     out["label"] = pd.Categorical([names[code] for code in truth[0]])
+    if not {"prediction", "distribution"} & set(frame.columns):
+        raise InputError("Weka: neither a column `prediction` nor `distribution`; was it renamed?")
     spread = [name for name in frame.columns if re.fullmatch(r"distribution(\.\d+)?", name)]
     values: dict[Any, str] = {None: "guess"}
     if spread and hints.kind != "label":
@@ -91,5 +98,6 @@ LAYOUT = Layout(
     title="Weka CSV (inst#, actual, predicted, error, prediction or distribution)",
     needs=("inst#", "actual", "predicted"),
     unlike="Weka Experimenter results (Key_Dataset, Key_Run), which hold scores",
+    knows=(*KNOWN, r"distribution\.\d+", "sample"),
     parse=parse,
 )

@@ -7,8 +7,8 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._axis import numbers_of, numeric
-from ._layout import ROW_NAMES, Hints, Layout, Parsed
+from ._axis import is_number, numbers_of, numeric
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, texts
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -29,12 +29,30 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     if odd:
         stacked = frame[configurations].to_numpy(object).ravel()
     else:
-        stacked = np.column_stack([numbers_of(frame[name]) for name in configurations]).ravel()
+        block = np.column_stack([numbers_of(frame[name]) for name in configurations])
+        _refuse_mixture(frame, configurations, block, hints)
+        stacked = block.ravel()
     long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
     long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
     long["prediction"] = stacked
     note = f"{m} columns were taken as configurations: {show(configurations)}"
     return Parsed(long, {None: "prediction"}, notes=[note])
+
+
+def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hints: Hints) -> None:
+    """Raise when some columns hold probabilities of two classes and others do not, unless the caller named them."""
+    if "prediction" in hints.mapped or "label" not in frame.columns:
+        return
+    labels = texts(frame["label"].dropna().unique())
+    if len(labels) > 2 or any(is_number(name) for name in set(labels) - {"0", "1", "-1"}):
+        return
+    unit = np.array([bool(((column >= 0) & (column <= 1) | np.isnan(column)).all()) for column in block.T])
+    if unit.any() and not unit.all():
+        odd = [name for name, inside in zip(names, unit, strict=True) if not inside]
+        raise InputError(
+            f"wide table: {show(odd)} lie outside [0, 1] while other columns hold probabilities. Drop what is no "
+            "prediction, or name the prediction columns with columns={'prediction': [...]}."
+        )
 
 
 LAYOUT = Layout(
@@ -43,6 +61,7 @@ LAYOUT = Layout(
     needs=("sample", "label"),
     lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
     unlike="the long table, which has a column called prediction",
+    knows=KEYS,
     parse=parse,
     chunked=True,
 )
