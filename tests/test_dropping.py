@@ -171,7 +171,7 @@ def test_undefined_metric_keeps_everything():
 
 
 def test_given_draws_that_cannot_be_used_are_left_out():
-    cube = cs.as_cube([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], [1, 0, 1])
+    cube = cs.as_cube([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], [1, 0, 1], configurations=["a", "b"])
     weights = np.array([[1, 1, 1], [2, 0, 1], [0, 2, 1], [0, 3, 0]])
     draws = xr.DataArray(weights, dims=("draw", "sample"), coords={"sample": cube.sample.values})
     out = drop_configurations(cube, "auc", draws=draws, threshold=0.5)

@@ -102,7 +102,7 @@ for (name in c("untied", "tied")) {
   chi2 <- (k - 1) * sum((colSums(ranks) - N * (k + 1) / 2)^2) / sum((ranks - (k + 1) / 2)^2)
   same(chi2, friedman.test(m)$statistic)
   f <- (N - 1) * chi2 / (N * (k - 1) - chi2); mean_rank <- colMeans(ranks)
-  input <- list(arrays = list(x = array_of(m, "dataset", "method")), dim = "dataset", arguments = list(by = "method"))
+  input <- list(arrays = list(x = array_of(m, "dataset", "method")), dim = "dataset", arguments = list(by = "method", direction = "minimize"))
   if (name == "tied") without <- 12 * N / (k * (k + 1)) * (sum(mean_rank^2) - k * (k + 1)^2 / 4) else without <- chi2
   add(paste0("friedman_", name), paste0("corrected for ties; the formula without the correction gives ", format(without, digits = 8)), "friedman_test", input,
       list(statistic = chi2, df = k - 1, p_value = pchisq(chi2, k - 1, lower.tail = FALSE), f_statistic = f, f_p_value = pf(f, k - 1, (k - 1) * (N - 1), lower.tail = FALSE), mean_rank = mean_rank))
