@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import cvstats as cs
-from cvstats._analysis import analyse
 from cvstats.report import render_html, write_text
+from cvstats.report.analysis import analyse
 
 
 def make_table(path: Path, samples: int, configurations: int, repeats: int) -> int:

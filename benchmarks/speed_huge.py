@@ -68,9 +68,9 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
     import zarr
 
     import cvstats as cs
-    from cvstats._choose import Choose, Frame, merge
-    from cvstats._lazy import Coverage
+    from cvstats.cube.blocks import Coverage
     from cvstats.judge import draw_source
+    from cvstats.judge.choosing import Choose, Frame, merge
     from cvstats.metrics import get_metric
     from cvstats.resample import kept
 

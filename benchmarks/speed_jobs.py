@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 import cvstats as cs
-from cvstats import _walk
+from cvstats.kernels import walk as _walk
 
 HELP = """
 import sys
@@ -202,9 +202,9 @@ def means(size: str, rounds: int) -> list[Row]:
 
 def _product(cube) -> Callable[[], object]:
     """Return the product that the kernel itself makes for 512 draws."""
-    from cvstats._arrays import raw_block
-    from cvstats._choose import Frame
-    from cvstats._lazy import coverage
+    from cvstats.cube.arrays import raw_block
+    from cvstats.cube.blocks import coverage
+    from cvstats.judge.choosing import Frame
     from cvstats.metrics import get_metric
     from cvstats.resample import Bootstrap
 

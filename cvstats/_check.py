@@ -11,6 +11,7 @@ import numpy as np
 
 SHOWN = 5  # labels named in a message before "and n more"
 LONGEST = 60  # characters of one label in a message
+Rng = int | np.random.Generator | None
 
 
 class InputError(ValueError):
@@ -130,3 +131,21 @@ def check_count(value: object, argument: str, *, minimum: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise InputError(f"`{argument}` must be a whole number of at least {minimum}; got {value!r}.")
     return int(value)
+
+
+def entropy(rng: Any) -> int:
+    """Return the integer that seeds everything: the seed itself, or one drawn from a generator (SPEC 7)."""
+    if rng is None:
+        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        if rng < 0:
+            raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
+        return int(rng)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """Return a Generator from None, a seed or a Generator (SPEC 7)."""
+    return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(entropy(rng))

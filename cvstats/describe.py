@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ._arrays import encode_labels, raw_block
 from ._check import check_level, show, warn
-from ._lazy import by_chunk
 from ._results import call_text, result
-from ._shift import fold_shift
-from .cube import check_cube, class_names, is_lazy
+from .cube.arrays import encode_labels, raw_block
+from .cube.blocks import by_chunk
+from .cube.make import check_cube, class_names, is_lazy
 from .judge import map_batches
+from .kernels.shift import fold_shift
 
 TESTS = {
     "class": "Kruskal-Wallis of scores between folds, within class",

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
-from .cube import as_cube, check_cube
+from .cube.make import as_cube, check_cube
 
 STORES = (".nc", ".nc4", ".h5", ".zarr")
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
@@ -358,7 +358,7 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
 def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     """Return a bundled cube of real predictions.
 
-    Models were trained with scikit-learn by ``cvstats/data/make_example.py``. ``breast_cancer`` (default): is a tumour
+    Models were trained with scikit-learn by ``benchmarks/make_example.py``. ``breast_cancer`` (default): is a tumour
     malignant, from the texture, smoothness, symmetry and fractal dimension of its cell nuclei? 120 patients, 133
     configurations of 14 model families, 5 repeats of stratified 10-fold cross-validation. `test_auc` and
     `test_accuracy` are each configuration's performance on 449 other patients after training on all 120: what is being

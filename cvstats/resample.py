@@ -13,27 +13,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ._check import InputError, check_count, nearest, show
-from .cube import check_cube
+from ._check import InputError, Rng, check_count, entropy, nearest, show
+from .cube.make import check_cube
 
 QUANTUM = 32
 ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
 WORDS = 32_768  # random words at a time
 KEPT = 32_000_000  # counts that are remembered for the next block of configurations
-Rng = int | np.random.Generator | None
-
-
-def entropy(rng: Any) -> int:
-    """Return the integer that seeds everything: the seed itself, or one drawn from a generator (SPEC 7)."""
-    if rng is None:
-        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
-        if rng < 0:
-            raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
-        return int(rng)
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
 
 
 class Bootstrap:

@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 
 import cvstats as cs
-from cvstats import _commands, _progress
 from cvstats.cli import BAD_INPUT, FAILED, INTERRUPTED, OK, main, parser
+from cvstats.cli import commands as _commands
+from cvstats.cli import progress as _progress
 
 FAST = ["--draws", "60"]
 

@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 import cvstats as cs
 from cvstats._results import result
-from cvstats._words import count, method_words, metric_words, number, percent, places_of, printable, several, short
-from cvstats.optimism import optimism_curve
 from cvstats.plot import (
     plot_bias,
     plot_coverage,
@@ -22,6 +20,18 @@ from cvstats.plot import (
     plot_optimism,
     plot_prior,
     plot_win_rates,
+)
+from cvstats.protocols.optimism import optimism_curve
+from cvstats.tables.words import (
+    count,
+    method_words,
+    metric_words,
+    number,
+    percent,
+    places_of,
+    printable,
+    several,
+    short,
 )
 
 NAN = float("nan")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvstats._check import InputError
-from cvstats.cube import as_cube
+from cvstats.cube.make import as_cube
 from cvstats.folds import nested_folds, pairs
 from cvstats.simulate import coverage, expected_maximum, ripley_mixture, separate_gaussian, simulate_cube
 from cvstats.simulate import gaussian as separate

@@ -8,7 +8,7 @@ import xarray as xr
 import cvstats as cs
 from cvstats import InputError
 from cvstats.compare import bias_table, corrected_t_test, critical_difference, nemenyi_test, t_test, wilcoxon_test
-from cvstats.cube import as_cube
+from cvstats.cube.make import as_cube
 from cvstats.tables import augment, bind, confint, format_table, tidy
 
 

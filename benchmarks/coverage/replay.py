@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cvstats._calibration import bbc_x, error_cost
 from cvstats.intervals import Evidence, calibrated, percentile
+from cvstats.intervals.calibration import bbc_x, error_cost
 from cvstats.metrics import get_metric
 
 from .designs import DESIGNS, Design

@@ -9,7 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 
-from ._arrays import Dims, as_dims
+from .named import Dims, as_dims
 
 # R's names and what statsmodels calls them
 METHODS = {

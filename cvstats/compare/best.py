@@ -10,12 +10,12 @@ import xarray as xr
 from cvstats._check import check_level
 from cvstats._results import call_text, names_of, result
 
-from ._cubes import check_draws, draw_scores
+from .pairs import check_draws, draw_scores
 
 BLOCK = 64  # draws compared at a time
 
 if TYPE_CHECKING:
-    from cvstats._choose import Draws
+    from cvstats.judge.choosing import Draws
     from cvstats.metrics import Metric
 
 
@@ -79,12 +79,12 @@ def best_set(
     >>> bool(found.in_set.sel(configuration=found.selected)), bool(found.n_set < 30)
     (True, True)
     """
-    from cvstats._lazy import predicted
-    from cvstats.cube import check_cube
+    from cvstats._check import entropy
+    from cvstats.cube.blocks import predicted
+    from cvstats.cube.make import check_cube
     from cvstats.judge import map_batches, source
     from cvstats.metrics import bound_metric, score
-    from cvstats.protocols.bootstrap_corrected import design_sizes, make_draws, warn_once
-    from cvstats.resample import entropy
+    from cvstats.protocols.bootstrap import design_sizes, make_draws, warn_once
 
     check_cube(cube)
     level = check_level(level)
@@ -135,7 +135,7 @@ def _table(
     cube: xr.DataArray, metric: Metric, draws: Draws, rows: np.ndarray, eligible: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (draw, configuration) scores and which draws all configurations could use."""
-    from cvstats._lazy import parts_of
+    from cvstats.cube.blocks import parts_of
 
     table = np.empty((draws.times, int(eligible.sum())), np.float64)
     usable = np.ones(draws.times, bool)

@@ -8,7 +8,9 @@ import xarray as xr
 from cvstats._check import InputError, check_dim, check_level
 from cvstats._results import call_text
 
-from ._arrays import (
+from .location import one_sample
+from .moments import anova_against, moments, rounding
+from .named import (
     Cells,
     Dims,
     Variable,
@@ -20,8 +22,6 @@ from ._arrays import (
     level_index,
     match,
 )
-from ._moments import anova_against, moments, rounding
-from .location import one_sample
 from .spread import obrien_groups, pitman_morgan
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option, warn
 from cvstats._results import call_text, result
 
-from ._cubes import one_configuration, one_pair
+from .pairs import one_configuration, one_pair
 
 
 def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: str = "exact") -> xr.Dataset:
@@ -56,7 +56,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
     """
     from scipy.special import bdtr, chdtrc
 
-    from cvstats._arrays import problem
+    from cvstats.cube.arrays import problem
     from cvstats.judge import map_batches
     from cvstats.metrics import bound_metric
 
@@ -157,7 +157,7 @@ def delong_test(
     if other is None:
         first, second = one_pair(cube, a, b)
     else:
-        from cvstats.cube import check_cube
+        from cvstats.cube.make import check_cube
 
         check_cube(cube)
         check_cube(other)
@@ -202,7 +202,7 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
 
 def _components(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the structural components of every configuration, averaged over repeats, and the number of samples."""
-    from cvstats._arrays import problem
+    from cvstats.cube.arrays import problem
     from cvstats.metrics import bound_metric
 
     data = problem(cube, bound_metric("auc", cube))

@@ -10,10 +10,10 @@ import xarray as xr
 from cvstats._check import InputError, check_level, plain
 from cvstats._results import call_text, result
 
-from ._cubes import check_draws, draw_scores, family, present_rows
+from .pairs import check_draws, draw_scores, family, present_rows
 
 if TYPE_CHECKING:
-    from cvstats._choose import Draws
+    from cvstats.judge.choosing import Draws
     from cvstats.metrics import Metric
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
@@ -96,11 +96,11 @@ def contrast(
     >>> bool(tuned.conf_low < tuned.estimate < tuned.conf_high), int(one.df)
     (True, 199)
     """
-    from cvstats.cube import check_cube
+    from cvstats._check import entropy
+    from cvstats.cube.make import check_cube
     from cvstats.judge import map_batches
     from cvstats.metrics import bound_metric
-    from cvstats.protocols.bootstrap_corrected import warn_once
-    from cvstats.resample import entropy
+    from cvstats.protocols.bootstrap import warn_once
     from cvstats.select import select_best
 
     check_cube(cube)
@@ -157,7 +157,7 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
 
 def _draws(cube: xr.DataArray, metric: Metric, given: xr.DataArray | None, times: int, seed: int, strata: Any) -> Draws:
     from cvstats.judge import check_weights
-    from cvstats.protocols.bootstrap_corrected import make_draws
+    from cvstats.protocols.bootstrap import make_draws
     from cvstats.resample import Given
 
     if given is None:
@@ -194,7 +194,7 @@ def _families(
 ) -> dict[str, Any]:
     """Return the difference of two tuned families and its values over draws."""
     from cvstats.judge import select_and_judge
-    from cvstats.protocols._common import final_choice
+    from cvstats.protocols.common import final_choice
 
     value, standing, choices = [], [], []
     for side in inside:

@@ -8,8 +8,8 @@ import xarray as xr
 from cvstats._check import check_level, check_option
 from cvstats._results import call_text
 
-from ._arrays import Cells, Dims, Variable, labelled, other_dim
 from .adjust import adjust
+from .named import Cells, Dims, Variable, labelled, other_dim
 from .ranks import blocks, complete_ranks, friedman, nemenyi
 from .signed_rank import signed_rank
 

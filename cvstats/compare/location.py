@@ -10,8 +10,8 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
 
-from ._arrays import Cells, Dims, as_dims, as_numbers, check_length, labelled, match
-from ._moments import moments
+from .moments import moments
+from .named import Cells, Dims, as_dims, as_numbers, check_length, labelled, match
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 _CONSTANT = 10 * np.finfo(np.float64).eps  # a standard error below this share of the mean is rounding noise

@@ -8,7 +8,7 @@ import xarray as xr
 from cvstats._check import InputError, plain
 from cvstats._results import call_text
 
-from ._arrays import (
+from .named import (
     Cells,
     Dims,
     Variable,

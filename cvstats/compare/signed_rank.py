@@ -8,8 +8,8 @@ import xarray as xr
 from cvstats._check import check_count, check_option
 from cvstats._results import call_text
 
-from ._arrays import Dims, as_dims, as_numbers, labelled
 from .location import ALTERNATIVES, differences
+from .named import Dims, as_dims, as_numbers, labelled
 
 EXACT_UP_TO = 50
 

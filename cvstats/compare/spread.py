@@ -8,19 +8,8 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
 
-from ._arrays import (
-    Cells,
-    Dims,
-    Variable,
-    as_dims,
-    as_numbers,
-    check_by,
-    check_length,
-    labelled,
-    level_index,
-    match,
-)
-from ._moments import Anova, Moments, anova, anova_against, moments, rounding, unit_scale
+from .moments import Anova, Moments, anova, anova_against, moments, rounding, unit_scale
+from .named import Cells, Dims, Variable, as_dims, as_numbers, check_by, check_length, labelled, level_index, match
 
 CENTERS = ("median", "mean", "trimmed")
 

@@ -13,8 +13,8 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats._predictions import unmasked
-from cvstats.cube import as_cube
+from cvstats.cube.make import as_cube
+from cvstats.cube.predictions import unmasked
 
 from ._guards import first_line
 from ._layout import Hints, Parsed, folds_within_repeats

@@ -17,8 +17,8 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats._kinds import is_plain_pair, positive_class
-from cvstats.cube import as_cube
+from cvstats.cube.kinds import is_plain_pair, positive_class
+from cvstats.cube.make import as_cube
 
 from ._axis import Axis, constant, is_number, numbers_of, numeric, same
 from ._layout import Hints, Parsed, texts

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
-from cvstats._predictions import SUM_TOLERANCE
+from cvstats.cube.predictions import SUM_TOLERANCE
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")

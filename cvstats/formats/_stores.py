@@ -22,7 +22,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, clipped, show
-from cvstats._lazy import GROUP, PART
+from cvstats.cube.blocks import GROUP, PART
 
 from ._chunks import open_zarr
 from ._guards import first_line, refuse_bombs

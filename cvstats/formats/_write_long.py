@@ -18,7 +18,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube import as_cube, class_names
+from cvstats.cube.make import as_cube, class_names
 
 from . import _report
 from ._optional import needed

@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_level, show
-from cvstats._doubts import Doubts
-from cvstats._lazy import known_coverage
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, show
 from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube import check_cube, scan_cube
+from cvstats.cube.blocks import known_coverage
+from cvstats.cube.make import check_cube, scan_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.judge import check_weights, map_batches
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.resample import Rng, entropy
 from cvstats.select import Select, select_best
 
-from ._common import final_choice, folds_of, optimism
-from ._replay import Race, Ruling, timetable
-from .bootstrap_corrected import assemble, bootstrap_run, check_times, warn_once
+from .bootstrap import assemble, bootstrap_run, check_times, warn_once
+from .common import final_choice, folds_of, optimism
+from .doubts import Doubts
+from .race import Race, Ruling, timetable
 
 
 def bbcd(

@@ -10,12 +10,12 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_dim, nearest, show
 from cvstats._results import call_text, names_of, result
-from cvstats.cube import check_cube
+from cvstats.cube.make import check_cube
 from cvstats.metrics import Metric, bound_metric, score
 
-from ._choose import Inputs, choose, combined_score, over_batches, per_training_set, same_configurations
-from ._common import folds_of
+from .common import folds_of
 from .nested import check_inner
+from .tuning import Inputs, choose, combined_score, over_batches, per_training_set, same_configurations
 
 PROTOCOLS = ("internal", "median", "external")
 NOT_TUNING = ("complexity", "truth", "test_")  # how names of coordinates begin that are no tuning values

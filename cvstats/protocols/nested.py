@@ -8,16 +8,16 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, listened, show
-from cvstats._lazy import complete
 from cvstats._results import call_text, names_of, result
-from cvstats._scoring import REASONS, fold_scores, repeat_averages
-from cvstats.cube import check_cube, is_lazy
+from cvstats.cube.blocks import complete
+from cvstats.cube.make import check_cube, is_lazy
 from cvstats.judge import aligned, map_batches
 from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
-from ._common import final_choice, fold_names, folds_of, optimism
-from .bootstrap_corrected import warn_once
+from .bootstrap import warn_once
+from .common import final_choice, fold_names, folds_of, optimism
 
 
 def ncv(

@@ -9,14 +9,14 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
-from cvstats._scoring import fold_members, fold_scores
-from cvstats.cube import check_cube
+from cvstats.cube.make import check_cube
 from cvstats.judge import aligned
 from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics.scoring import fold_members, fold_scores
 
-from ._choose import Inputs, best, by_value, choose, combined_score, eligible, over_batches, per_training_set
-from ._common import fold_names, folds_of
+from .common import fold_names, folds_of
 from .nested import check_inner
+from .tuning import Inputs, best, by_value, choose, combined_score, eligible, over_batches, per_training_set
 
 # implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
 ROWS: dict[str, tuple[str, str, str, bool, bool]] = {

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, show
+from cvstats._check import InputError, Rng, check_level, entropy, show
 from cvstats._results import call_text, result
-from cvstats.cube import check_cube, class_names
+from cvstats.cube.make import check_cube, class_names
 from cvstats.judge import map_batches
 from cvstats.metrics import Metric, bind, get_metric
-from cvstats.resample import Rng, entropy
 
-from ._classes import ClassDraws, check_loss, class_draws
-from ._priors import PriorGiven, Priors, prior_table
-from .bootstrap_corrected import check_times, warn_once
+from .bootstrap import check_times, warn_once
+from .class_means import ClassDraws, check_loss, class_draws
+from .priors import PriorGiven, Priors, prior_table
 
 FEW = 5  # samples of a class below which no interval is given
 NO_PRIOR = (

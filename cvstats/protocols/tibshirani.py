@@ -7,12 +7,12 @@ import xarray as xr
 
 from cvstats._check import warn
 from cvstats._results import call_text, result
-from cvstats._scoring import fold_scores
-from cvstats.cube import check_cube
+from cvstats.cube.make import check_cube
 from cvstats.judge import map_batches
 from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics.scoring import fold_scores
 
-from ._common import final_choice, folds_of, optimism
+from .common import final_choice, folds_of, optimism
 
 
 def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:

@@ -7,14 +7,14 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 from cvstats._results import call_text, result
-from cvstats._scoring import fold_scores
-from cvstats.cube import check_cube
+from cvstats.cube.make import check_cube
 from cvstats.judge import map_batches, select_and_judge
 from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics.scoring import fold_scores
 from cvstats.resample import Given
 from cvstats.select import Select, select_best
 
-from ._common import final_choice, optimism
+from .common import final_choice, optimism
 
 
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:

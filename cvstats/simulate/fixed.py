@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats._check import InputError, check_count
-from cvstats._fold_kernels import check_rng, deal
+from cvstats._check import InputError, check_count, check_rng
 from cvstats.folds import OUTSIDE
+from cvstats.kernels.dealing import deal
 
 Floats = NDArray[np.float64]
 LABEL_KIND = {"kind": "label", "classes": json.dumps([0, 1]), "positive": 1}  # as as_cube() settles 0/1 labels

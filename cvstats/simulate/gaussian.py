@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats._check import InputError, check_count, check_level
-from cvstats._fold_kernels import check_rng, deal
-from cvstats.cube import as_cube
+from cvstats._check import InputError, check_count, check_level, check_rng
+from cvstats.cube.make import as_cube
+from cvstats.kernels.dealing import deal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

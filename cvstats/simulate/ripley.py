@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats._check import InputError, check_count, check_option
-from cvstats._fold_kernels import check_rng, deal
-from cvstats.cube import as_cube
+from cvstats._check import InputError, check_count, check_option, check_rng
+from cvstats.cube.make import as_cube
 from cvstats.folds import OUTSIDE
+from cvstats.kernels.dealing import deal
 
 from ._ridge import Machine
 

@@ -10,8 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats._check import InputError, check_count, check_option, show
-from cvstats._fold_kernels import check_rng
+from cvstats._check import InputError, check_count, check_option, check_rng, show
 from cvstats._results import result
 from cvstats.metrics import get_metric
 

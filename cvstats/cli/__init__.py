@@ -1,0 +1,270 @@
+"""The command line. Arguments are parsed before anything heavy is imported, so that ``cvstats --help`` is instant."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from typing import IO, Any, NoReturn
+
+OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+# what the library's arguments are called here
+OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
+OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
+OPTIONS |= {"times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
+METRICS = (
+    "classes: accuracy error_rate balanced_accuracy sensitivity specificity f1 mcc; scores and probabilities: auc "
+    "average_precision brier log_loss; numbers: mse rmse mae r2; survival: concordance"
+)
+EXAMPLES = """examples:
+  cvstats report                                 report on the bundled example
+  cvstats report predictions.csv                 report.html for your own predictions
+  cvstats report run.parquet --metric accuracy --positive case -o case.html
+  cvstats estimate predictions.csv --json        the numbers, for a script
+  cvstats compare predictions.csv                which configurations cannot be told from the best
+  cvstats compare predictions.csv --a svm --b forest
+  cvstats describe predictions.csv               what is in the file
+  cvstats convert caret.csv cube.nc              any layout to a cube, or to a long table (.csv, .parquet)
+
+A prediction file has one row per sample, configuration and repeat: sample, configuration, [repeat], [fold],
+prediction, label. Tables of tidymodels, caret, mlr3, OpenML, H2O, AutoGluon and others are recognised.
+
+exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted, 143 terminated"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is."""
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    from cvstats import __version__
+
+    raw = argparse.RawDescriptionHelpFormatter
+    top = Parser(
+        prog="cvstats",
+        description="Honest numbers from saved cross-validation predictions.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    top.add_argument("--version", action="version", version=f"cvstats {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="command", required=True, parser_class=Parser)
+
+    def command(name: str, words: str, example: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name, help=words, description=f"{words}.", epilog=f"example:\n  {example}", formatter_class=raw
+        )
+        made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        return made
+
+    report = command("report", "Write a self-contained HTML report", "cvstats report predictions.csv -o report.html")
+    _reading(report)
+    _estimating(report)
+    report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
+    report.add_argument("--title", help="heading of the report")
+    report.add_argument(
+        "--preprocessing",
+        choices=("inside", "outside", "none"),
+        help="where steps that learn from the data were fitted: inside the training folds, outside (before "
+        "splitting), or none; left open in the methods paragraph when omitted",
+    )
+
+    estimate = command("estimate", "Print the estimates", "cvstats estimate predictions.csv --metric auc --json")
+    _reading(estimate)
+    _estimating(estimate)
+    _output(estimate)
+
+    compare = command(
+        "compare", "Compare configurations", 'cvstats compare predictions.csv --a family=forest --b "ridge C=1"'
+    )
+    _reading(compare)
+    _estimating(compare, inner=False)
+    for side in ("a", "b"):
+        compare.add_argument(
+            f"--{side}",
+            action="append",
+            metavar="NAME",
+            help="a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: "
+            "which configurations cannot be told from the best"
+            if side == "a"
+            else "what to compare it with; differences are a - b",
+        )
+    _output(compare)
+
+    describe = command("describe", "Say what is in a file", "cvstats describe predictions.csv")
+    _reading(describe)
+    describe.add_argument("--json", action="store_true", help="as JSON")
+
+    convert = command("convert", "Convert any layout to a cube or a long table", "cvstats convert caret.csv cube.nc")
+    _reading(convert, nargs="*")
+    convert.add_argument(
+        "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
+    )
+    return top
+
+
+def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:
+    group = made.add_argument_group("reading")
+    made.add_argument(
+        "files",
+        metavar="FILE",
+        nargs=nargs,
+        help="saved predictions; several files are one configuration each; none: the bundled example",
+    )
+    group.add_argument("--example", metavar="NAME", help="a bundled example: breast_cancer, diabetes, iris ...")
+    group.add_argument("--positive", metavar="LABEL", help="the positive class, for two classes other than 0/1")
+    group.add_argument("--format", default="auto", metavar="LAYOUT", help="the layout, when columns fit several")
+    group.add_argument(
+        "--columns",
+        metavar="OURS=THEIRS",
+        action="append",
+        default=[],
+        help="map columns by hand, such as sample=id; repeat or separate by commas",
+    )
+    group.add_argument(
+        "--labels", metavar="FILE", help="the truth, for layouts without it: CSV of labels, or ids and labels"
+    )
+    group.add_argument("--kind", choices=("label", "score", "probability", "value"), help="what the predictions are")
+    group.add_argument("--threshold", type=float, metavar="X", help="a score is positive above it")
+    group.add_argument("--encoding", default="utf-8", help="of text files (default: %(default)s)")
+
+
+def _estimating(made: argparse.ArgumentParser, *, inner: bool = True) -> None:
+    group = made.add_argument_group("estimating")
+    group.add_argument("--metric", metavar="NAME", help=f"by default by the kind of labels; {METRICS}")
+    group.add_argument("--seed", type=_count, default=1, metavar="N", help="seed of the draws (default: %(default)s)")
+    group.add_argument("--draws", type=_count, default=1000, metavar="N", help="bootstrap draws (default: %(default)s)")
+    group.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence level (default: %(default)s)")
+    if inner:
+        group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
+        group.add_argument(
+            "--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed"
+        )
+
+
+def _output(made: argparse.ArgumentParser) -> None:
+    group = made.add_mutually_exclusive_group()
+    group.add_argument("--json", action="store_true", help="as JSON, with the names of the result variables")
+    group.add_argument("--csv", action="store_true", help="as CSV, one row per result")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a whole number that is not negative; got {text!r}")
+    return int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    _tolerant(sys.stdout)
+    _tolerant(sys.stderr)
+    options = parser().parse_args(argv)
+    try:
+        previous = signal.signal(signal.SIGTERM, _terminate)
+    except ValueError:  # not in the main thread
+        previous = None
+    try:
+        return _run(options)
+    finally:
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        from . import commands as _commands
+
+        _commands.run(options)
+        sys.stdout.flush()
+        return OK
+    except KeyboardInterrupt:
+        return _fail(options, "interrupted; no file is left half-written", INTERRUPTED)
+    except Terminated:
+        return _fail(options, "terminated; no file is left half-written", TERMINATED)
+    except BrokenPipeError:  # the reader, such as `head`, has gone
+        _give_up_output()
+        return OK
+    except ImportError as error:
+        return _fail(options, str(error), FAILED)
+    except MemoryError:
+        return _fail(options, "not enough memory for these predictions", FAILED)
+    except Exception as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # the disk is full
+            _give_up_output()
+        return _fail(options, *_words(error))
+
+
+def _give_up_output() -> None:
+    """Let the interpreter end without complaint though its output cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _words(error: Exception) -> tuple[str, int]:
+    """Return what an error means to the user, and the exit code."""
+    from cvstats._check import InputError
+
+    if isinstance(error, InputError):
+        text = re.sub("`([a-z_]+)`", lambda found: OPTIONS.get(found.group(1), found.group()), str(error))
+        return re.sub(r"columns=({'.*?})(?=[\s.,;)])", _columns_option, text), BAD_INPUT
+    if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)):
+        return f"{error.strerror}: {str(error.filename)!r}", BAD_INPUT
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}", FAILED
+    if isinstance(error, UnicodeError):
+        return f"the text is not in the stated encoding: {error}; give --encoding", BAD_INPUT
+    return f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)", FAILED
+
+
+def _columns_option(found: re.Match[str]) -> str:
+    """Return a mapping of columns as it is written on the command line."""
+    import ast
+    import shlex
+
+    try:
+        mapping = ast.literal_eval(found.group(1))
+    except (ValueError, SyntaxError):
+        return found.group()
+    pairs = [
+        f"{ours}={'...' if name is ... else name}"
+        for ours, theirs in mapping.items()
+        for name in (theirs if isinstance(theirs, list) else [theirs])
+    ]
+    return f"--columns {shlex.quote(','.join(pairs))}"
+
+
+def _fail(options: argparse.Namespace, message: str, code: int) -> int:
+    if getattr(options, "debug", False):
+        import traceback
+
+        traceback.print_exc()
+    from .progress import clear
+
+    clear()
+    print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise Terminated
+
+
+def _tolerant(stream: IO[str] | Any) -> None:
+    """Let a terminal that lacks a character show its code instead of failing."""
+    if hasattr(stream, "reconfigure"):
+        with contextlib.suppress(OSError, ValueError):
+            stream.reconfigure(errors="backslashreplace")

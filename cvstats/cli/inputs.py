@@ -1,0 +1,126 @@
+"""What the arguments of the command line name: files, labels, inner predictions."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats._check import InputError
+from cvstats.tables.words import printable
+
+from .progress import stage
+
+COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
+
+
+def read(options: argparse.Namespace) -> xr.DataArray:
+    """Return the cube that the arguments name."""
+    from cvstats.read import example_cube, read_predictions
+
+    if options.example or not options.files:
+        if options.files:
+            raise InputError("give files or --example, not both.")
+        return _with_threshold(example_cube(options.example or "breast_cancer"), options)
+    names = [Path(name) for name in options.files]
+    stage(f"Reading {printable(names[0].name)}")
+    for name in names:
+        if not name.exists():
+            raise InputError(f"no such file: {str(name)!r}.")
+    arguments: dict[str, Any] = {
+        "format": options.format,
+        "columns": _columns(options.columns),
+        "labels": _labels(options.labels, options.encoding),
+        "kind": options.kind,
+        "encoding": options.encoding,
+    }
+    source = names[0] if len(names) == 1 else names
+    if options.positive is None:
+        return _with_threshold(read_predictions(source, **arguments), options)
+    try:
+        cube = read_predictions(source, positive=options.positive, **arguments)
+    except InputError:
+        if _natural(options.positive) == options.positive:
+            raise
+        cube = read_predictions(source, positive=_natural(options.positive), **arguments)
+    return _with_threshold(cube, options)
+
+
+def refuse_inputs(output: str, options: argparse.Namespace) -> None:
+    """Raise when the output is something that the command reads, by whatever name, or lies inside it or around it."""
+    target = Path(output)
+    for name in [*options.files, options.labels, getattr(options, "inner", None)]:
+        if name is None:
+            continue
+        read, write = Path(name).resolve(), target.resolve()
+        same = read.exists() and write.exists() and read.samefile(write)  # hard links, and names that differ in case
+        if same or read == write or read in write.parents or write in read.parents:
+            raise InputError(f"the output {output!r} would replace {name!r}, which is read; give it another name.")
+
+
+def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
+    if options.threshold is None:
+        return cube
+    if str(cube.coords["kind"].item()) not in ("score", "probability"):
+        raise InputError("--threshold is for scores and probabilities.")
+    return cube.assign_coords(threshold=float(options.threshold))
+
+
+def _natural(text: str) -> Any:
+    """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
+    from cvstats.formats._layout import natural
+
+    return natural(np.array([text])).item()
+
+
+def _columns(pairs: list[str]) -> dict[str, Any] | None:
+    found: dict[str, list[str]] = {}
+    for pair in (part for item in pairs for part in re.split(rf",(?=(?:{'|'.join(COLUMNS)})=)", item)):
+        ours, equals, theirs = pair.partition("=")
+        if not equals or not theirs or ours not in COLUMNS:
+            raise InputError(f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; got {pair!r}.")
+        found.setdefault(ours, []).append(theirs)
+    return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
+
+
+def _labels(name: str | None, encoding: str) -> Any:
+    """Return the labels of a local file: a column of them, or ids (as they are written) and labels."""
+    if name is None:
+        return None
+    from cvstats.formats._layout import natural_column
+    from cvstats.formats._tables import read_table
+
+    if not Path(name).is_file():
+        raise InputError(f"--labels: no such file: {name!r}.")
+    try:
+        table = read_table(Path(name), encoding=encoding, max_bytes=2**31, ids=None)
+    except InputError as error:
+        raise InputError(f"--labels: {error}") from None
+    if len(table.columns) > 2:
+        raise InputError(
+            f"--labels: {name!r} must have one column (labels) or two (ids, labels); found {len(table.columns)}."
+        )
+    frame = pd.concat(list(table.parts()), ignore_index=True)
+    written, labels = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
+    labels = labels if labels.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
+    if len(table.columns) == 1:
+        return labels.to_numpy()
+    if frame.iloc[:, 0].isna().any():
+        raise InputError(f"--labels: {name!r} has rows without an id.")
+    return labels.set_axis(natural_column(frame.iloc[:, 0], ids=True))
+
+
+def inner_of(name: str | None) -> xr.DataArray | None:
+    """Return the cube of inner predictions, if one is named."""
+    if name is None:
+        return None
+    from cvstats.read import read_cube
+
+    if not Path(name).exists():
+        raise InputError(f"no such file: {name!r}.")
+    return read_cube(name)

@@ -1,0 +1,155 @@
+"""From the labelled cube to the plain arrays that kernels take.
+
+Kernels never see xarray. They get a `Problem`: sample axis first, then columns (configurations, with batch dims
+folded in), then repeats. Partners of a separate-sampling cube and inner repeats are averaged like repeats, so they
+share that axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, show
+from cvstats.kernels.problem import Problem
+from cvstats.kernels.scan import scan
+
+from .kinds import encode, unique
+from .make import check_cube, class_names, is_lazy
+
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
+
+REPEATS = ("repeat", "partner", "inner_repeat")
+CORE = ("sample", "configuration", *REPEATS, "label_class")
+
+
+def batch_dims(cube: xr.DataArray) -> list[Hashable]:
+    """Return the dims that functions map over."""
+    return [dim for dim in cube.dims if dim not in CORE]
+
+
+def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
+    """Return labels as numbers (class codes for classification) with NaN where missing, and the number of classes."""
+    names = class_names(cube)
+    values = cube.coords.variables["label"].values
+    if names is None:
+        return values.astype(float), 0
+    codes = encode(values, names)
+    if np.any(codes == -1):
+        stray = unique(values[codes == -1])
+        raise InputError(f"coordinate 'label' holds {show(stray)}, not among the classes {show(names)}.")
+    return codes, len(names)
+
+
+def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None, n_classes: int) -> Any:
+    """Return raw predictions (class axis first when there is one) in the form `metric` uses; NaN stays NaN."""
+    if metric.uses == "label" and kind != "label":
+        if n_classes > 2:
+            hard = np.argmax(block, axis=0).astype(float)
+            missing = np.isnan(block).any(axis=0)
+        else:
+            hard = (block > threshold).astype(np.float32)
+            missing = np.isnan(block)
+        if missing.any():
+            hard[missing] = np.nan
+        return hard
+    if metric.uses == "margin":
+        return block.astype(np.float64, copy=False) - threshold
+    if metric.uses == "survival" and kind == "value":
+        return -block  # a predicted time: the shorter, the higher the risk
+    return block
+
+
+def check_kind(cube: xr.DataArray, metric: Metric) -> None:
+    """Raise when the metric cannot be computed from this kind of predictions."""
+    coords = cube.coords.variables
+    kind = str(coords["kind"].values)
+    survival = "event" in coords
+    what, uses = f"metric {metric.name!r}", metric.uses
+    if uses == "any":
+        return
+    if uses == "survival":
+        if not survival:
+            raise InputError(f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...).")
+        return
+    if survival:
+        raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
+    if uses == "value" and kind != "value":
+        raise InputError(
+            f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
+            "or give as_cube(..., kind='value') when the values are numbers."
+        )
+    if uses != "value" and kind == "value":
+        raise InputError(f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say.")
+    if uses in ("score", "margin") and kind == "label":
+        raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
+    if uses == "probability" and kind != "probability":
+        raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
+    many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
+    if metric.binary_only and many:
+        raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
+    if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
+        need = "class labels" if uses == "label" else "the distance from the threshold"
+        raise InputError(
+            f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
+        )
+
+
+def raw_block(cube: xr.DataArray) -> Any:
+    """Return the cube's data as (k?, n, m, r): class axis first, batch dims folded into columns, repeats last."""
+    batch = batch_dims(cube)
+    repeats = [dim for dim in REPEATS if dim in cube.dims]
+    classes = [dim for dim in ("label_class",) if dim in cube.dims]
+    data = cube.variable.transpose(*classes, "sample", *batch, "configuration", *repeats).data
+    lead = data.shape[: len(classes) + 1]
+    r = int(np.prod([cube.sizes[dim] for dim in repeats], dtype=int))
+    return data.reshape(*lead, -1, r)
+
+
+def problem(cube: xr.DataArray, metric: Metric) -> Problem:
+    """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
+    check_cube(cube)
+    check_kind(cube, metric)
+    if is_lazy(cube):
+        raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    y, n_classes = encode_labels(cube)
+    kind = str(cube.coords["kind"].item())
+    p = metric_values(raw_block(cube), metric, kind, threshold(cube), n_classes)
+    if metric.family != "rank" and metric.uses in ("value", "margin"):
+        check_finite(p, metric, cube)
+    batch = batch_dims(cube)
+    label = cube["label"].dims
+    if any(dim in label for dim in batch):
+        sizes = [cube.sizes[dim] for dim in ("sample", *batch)]
+        shape = dict(zip(("sample", *batch), sizes, strict=True))
+        wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
+        flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
+        y = np.repeat(flat, cube.sizes["configuration"], axis=1)
+    y = np.where(np.isnan(y), 0.0, y)
+    event = cube["event"].values.astype(float) if "event" in cube.coords else None
+    weight = cube["weight"].values.astype(float) if "weight" in cube.coords else None
+    return Problem(y, p, weight, event, n_classes)
+
+
+def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
+    """Raise for infinite predictions, which only rank metrics can use."""
+    found = scan(p)
+    if np.isfinite(found.low) and np.isfinite(found.high):
+        return
+    bad = np.isinf(p)
+    if bad.any():
+        rows = bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3))
+        raise InputError(
+            f"metric {metric.name!r} needs finite predictions; found infinite ones for samples "
+            f"{show(cube['sample'].values[rows])}. Rank metrics such as auc accept them."
+        )
+
+
+def threshold(cube: xr.DataArray) -> float | None:
+    """Return the cube's decision threshold, or None."""
+    coords = cube.coords.variables
+    return float(coords["threshold"].values) if "threshold" in coords else None

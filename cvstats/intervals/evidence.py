@@ -1,0 +1,57 @@
+"""What interval methods work on, and what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import xarray as xr
+
+from cvstats.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that an interval method may use, for one cube without batch dims."""
+
+    metric: Metric
+    estimate: float  # the point estimate, in the metric's unit
+    bbc: float  # plain BBC
+    naive: float  # the winner's score on all data
+    scores: np.ndarray  # (configuration,) scores on all data of those that may be selected
+    variance: np.ndarray  # (configuration,) their variance over draws
+    chosen: np.ndarray  # (draw,) score on all data of each draw's winner
+    values: np.ndarray  # (draw,) each draw's judged value
+    n: int  # independent units: samples, or groups
+    smallest_class: int  # samples of the rarest class (n for metrics that need none)
+    estimator: str = "bbc"  # "bbc", "bbc_cross_repeat", "bbc_ncv" or "bbc_x"
+    cube: xr.DataArray | None = None
+    seed: int = 0
+    times: int = 1000  # draws made, usable or not
+    grouped: bool = False
+    weighted: bool = False
+    wins: np.ndarray | None = None  # (configuration,) share of draws each won
+    unseen: float = 0.0  # what a misclassified sample would cost, when the winner's data hold none; else 0
+
+    @property
+    def one_configuration(self) -> bool:
+        """Whether nothing was selected."""
+        return len(self.scores) == 1
+
+
+class Method(Protocol):
+    """An interval method."""
+
+    @property
+    def name(self) -> str:
+        """Its name in results."""
+        ...
+
+    def refuse(self, evidence: Evidence) -> str | None:
+        """Return why the method does not apply, or None."""
+        ...
+
+    def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
+        """Return lower limit, upper limit and standard error."""
+        ...

@@ -1,0 +1,112 @@
+"""Kernels behind the interval methods that resample again: double bootstrap, BCa and DeLong's variance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from cvstats.cube.blocks import predicted
+from cvstats.judge import restricted, select_and_judge
+from cvstats.kernels.engines import engine
+from cvstats.resample import Bootstrap, group_codes
+
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
+
+    from .evidence import Evidence
+
+OUTER_STREAM, INNER_STREAM = 1, 2  # keep these draws apart from those of the estimate
+
+
+def _seed(evidence: Evidence, *key: int) -> int:
+    words = np.random.SeedSequence(evidence.seed, spawn_key=(2**31, *key)).generate_state(2, np.uint64)
+    return int(words[0])
+
+
+def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
+    """Return BBC on each of `outer` bootstrap data sets; inner out-of-bag is by original sample."""
+    cube = evidence.cube
+    assert cube is not None
+    rows, _ = predicted(cube)
+    kept = cube.isel(sample=rows)
+    n = kept.sizes["sample"]
+    groups = group_codes(kept, None)
+    draws = Bootstrap(n, outer, _seed(evidence, OUTER_STREAM), group=groups).block(0, outer)[0]
+    units = n if groups is None else int(groups.max()) + 1
+    first = np.arange(n) if groups is None else np.unique(groups, return_index=True)[1]
+    estimates = np.empty(outer)
+    rng = np.random.Generator(np.random.PCG64(_seed(evidence, INNER_STREAM)))
+    step = max(1, 200_000 // (inner * max(1, n // 20)))
+    for start in range(0, outer, step):
+        block = draws[start : start + step]
+        counts = rng.multinomial(units, block[:, first] / units, size=(inner, len(block))).transpose(1, 0, 2)
+        counts = counts if groups is None else counts[:, :, groups]
+        choose = counts.reshape(-1, n)
+        judge = np.where(choose == 0, np.repeat(block, inner, axis=0), 0)
+        out = select_and_judge(
+            kept,
+            evidence.metric,
+            choose=_labelled(choose, kept),
+            judge=_labelled(judge, kept),
+            ties="random",
+            rng=_seed(evidence, INNER_STREAM, start),
+        )
+        values = out["value"].values.reshape(len(block), inner)
+        used = ~np.isnan(values)
+        total = np.where(used, values, 0.0).sum(axis=1)
+        estimates[start : start + len(block)] = np.where(
+            used.any(axis=1), total / np.maximum(used.sum(axis=1), 1), np.nan
+        )
+    return estimates
+
+
+def _labelled(weights: np.ndarray, cube: xr.DataArray) -> xr.DataArray:
+    return xr.DataArray(weights, dims=("draw", "sample"), coords={"sample": cube["sample"].values})
+
+
+def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, float, float]:
+    """Return BCa limits and the bootstrap standard error of the score of the only configuration."""
+    from scipy.special import ndtr, ndtri
+
+    cube = evidence.cube
+    assert cube is not None
+    rows, _ = predicted(cube)
+    data = restricted(cube, evidence.metric, rows)
+    groups = group_codes(cube.isel(sample=rows), None)
+    draws = Bootstrap(data.n, times, _seed(evidence, OUTER_STREAM), group=groups)
+    machine = engine(evidence.metric, data, draws.total)
+    scores = np.concatenate(
+        [machine.scores(draws.block(at, min(at + 512, times))[0])[:, 0] for at in range(0, times, 512)]
+    )
+    scores = scores[~np.isnan(scores)]
+    units = np.arange(data.n) if groups is None else groups
+    left = machine.scores((units[None, :] != np.unique(units)[:, None]).astype(np.int32))[:, 0]
+    if len(scores) < 2 or not np.isfinite(left).all():  # an infinite loss has no jackknife
+        return np.nan, np.nan, np.nan
+    below = (np.sum(scores < evidence.naive) + np.sum(scores <= evidence.naive)) / (2 * len(scores))
+    bias = float(ndtri(np.clip(below, 1 / (2 * len(scores)), 1 - 1 / (2 * len(scores)))))
+    gap = left.mean() - left
+    cube_sum, square = float((gap**3).sum()), float((gap**2).sum())
+    acceleration = cube_sum / (6 * square**1.5) if square > 0 else 0.0
+    z = ndtri([(1 - level) / 2, (1 + level) / 2])
+    shares = ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
+    low, high = np.quantile(scores, shares)
+    return float(low), float(high), float(scores.std(ddof=1))
+
+
+def delong_variance(cube: xr.DataArray, metric: Metric) -> float:
+    """Return DeLong's variance of the AUC of the only configuration of a cube with two classes."""
+    rows, _ = predicted(cube)
+    data = restricted(cube, metric, rows)
+    score = data.p.reshape(data.n)
+    positive, negative = score[data.y == 1], score[data.y == 0]
+    ordered_pos, ordered_neg = np.sort(positive), np.sort(negative)
+
+    def share_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        less = np.searchsorted(others, values, "left")
+        return np.asarray((less + np.searchsorted(others, values, "right")) / (2 * len(others)))
+
+    over, under = share_below(positive, ordered_neg), share_below(negative, ordered_pos)
+    return float(over.var(ddof=1) / len(positive) + under.var(ddof=1) / len(negative))

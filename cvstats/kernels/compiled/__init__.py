@@ -1,0 +1,1 @@
+"""The same functions, compiled by numba: optional, used when installed and worth their start-up."""

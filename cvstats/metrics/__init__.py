@@ -1,0 +1,63 @@
+"""Metrics: functions that carry their direction, their range and the family that decides how they are computed."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from cvstats._check import check_option
+
+from .base import Metric, as_metric, bind, bound_metric, get_metric
+from .classes import (
+    accuracy,
+    balanced_accuracy,
+    error_rate,
+    f1,
+    mcc,
+    prior_error,
+    resolve_prior,
+    sensitivity,
+    specificity,
+)
+from .numbers import brier, log_loss, mae, mse, r2, rmse, smoothed_error_rate
+from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordance
+
+__all__ = [
+    "Metric", "accuracy", "as_metric", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "balanced_accuracy",
+    "bind", "bound_metric", "brier", "concordance", "error_rate", "f1", "get_metric", "log_loss", "mae", "mcc", "mse",
+    "prior_error", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity",
+]  # fmt: skip
+
+
+def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.DataArray:
+    """Return the metric of every configuration.
+
+    The estimand is the performance of each configuration fixed in advance. The metric is computed within each repeat
+    and averaged over repeats. Case weights (coordinate ``weight``) count as repeated rows. Predictions that are missing
+    are left out; a sample's value is then its mean over the repeats that have it.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric. One that does not fit the kind of predictions is an error.
+    average : {"pooled", "fold"}
+        Once over all samples; or within each fold, then the mean over folds (needs folds, and is NaN with one warning
+        where a fold lacks what the metric needs).
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``configuration`` and the batch dims.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6]], [1, 0, 1])
+    >>> cs.score(cube, "auc").values
+    array([1., 0.])
+    """
+    from .scoring import fold_average, pooled_scores
+
+    check_option(average, ("pooled", "fold"), "average")
+    return pooled_scores(cube, metric) if average == "pooled" else fold_average(cube, metric)

@@ -1,0 +1,352 @@
+"""What a metric is: a function that carries its direction, its range and the family that decides how it is computed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, check_option, nearest, warn
+
+Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
+LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
+Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+Direction = Literal["maximize", "minimize"]
+
+REGISTRY: dict[str, Metric] = {}
+DIRECTIONS: dict[str, Direction] = {
+    "maximize": "maximize",
+    "minimize": "minimize",
+    "higher": "maximize",
+    "lower": "minimize",
+    "max": "maximize",
+    "min": "minimize",
+}
+USES = ("any", "label", "score", "probability", "value", "margin", "survival")
+REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
+
+
+def no_ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Stand in for what rank and custom metrics do not have."""
+    raise TypeError("a rank metric has no per-sample ingredients")
+
+
+def _nothing(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return []
+
+
+def _mean(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(sums[0] / labels[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric:
+    """A metric: call it on a cube to get one number per configuration.
+
+    Metrics are made by this package and by `as_metric`; nobody needs to call the class.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in results.
+    direction : {"maximize", "minimize"}
+        Which values are better.
+    range : tuple of float
+        Its smallest and largest possible value.
+    family : {"mean", "smooth", "rank", "custom"}
+        Mean of per-sample values, smooth function of such means, rank statistic, or a function of the user's.
+    uses : str
+        What it needs: ``"label"``, ``"score"``, ``"probability"``, ``"value"``, ``"margin"`` (score minus
+        threshold), ``"survival"`` or ``"any"``.
+    binary_only : bool
+        Whether it is defined for two classes only.
+    linear : bool
+        Whether it is linear in a sample's value, so that repeats of a sample may be averaged first.
+    monotone : int
+        Sign of its dependence on its first sum (in performance direction), 0 if it needs more than one.
+    ratio_free : bool
+        Whether the class ratio of the sample does not matter: it is computed within classes, or with class
+        probabilities of its own.
+    requires : str
+        What the labels of a draw must hold for it to be defined: ``"classes"``, ``"positive"``, ``"negative"``,
+        ``"spread"``, ``"pairs"`` or ``""``.
+    statistic, multiclass : str
+        Of rank metrics: which statistic, and how several classes are put together.
+    ingredients, label_parts, formula : callable
+        The per-sample values, the label-only values, and the formula of their sums.
+    function : callable, optional
+        The user's own function.
+    bind : callable, optional
+        Fills in what the metric must know of a cube, such as the order of its classes; notes what readers must know.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.auc, cs.auc.direction, cs.auc.range
+    (<metric auc: maximize, range [0, 1], rank>, 'maximize', (0.0, 1.0))
+    """
+
+    name: str
+    direction: Direction
+    range: tuple[float, float]
+    family: Literal["mean", "smooth", "rank", "custom"]
+    uses: str
+    binary_only: bool = False
+    linear: bool = True
+    monotone: int = 0
+    ratio_free: bool = False
+    requires: str = ""
+    statistic: str = ""
+    multiclass: str = ""
+    ingredients: Ingredients = field(default=no_ingredients)
+    label_parts: LabelParts = field(default=_nothing)
+    formula: Formula = field(default=_mean)
+    function: Callable[..., float] | None = None
+    bind: Callable[[Metric, xr.DataArray, list[str]], Metric] | None = None
+
+    @property
+    def sign(self) -> int:
+        """+1 when higher is better, -1 when lower is."""
+        return 1 if self.direction == "maximize" else -1
+
+    def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
+        """Return the metric of each configuration; see `score`."""
+        from . import score
+
+        return score(cube, self, average=average)
+
+    def __repr__(self) -> str:
+        low, high = self.range
+        return f"<metric {self.name}: {self.direction}, range [{low:g}, {high:g}], {self.family}>"
+
+    def __reduce__(self) -> Any:
+        # by name where a worker can import it; a script's own metric travels by value
+        module, name = self.__dict__.get("__module__"), self.__dict__.get("__qualname__", "")
+        if module != "__main__" and getattr(sys.modules.get(str(module)), name, None) is self:
+            return name
+        return _rebuild, ({key: value for key, value in self.__dict__.items() if key not in _HELP},)
+
+
+_HELP = ("__wrapped__", "__signature__")
+_SIGNATURE = inspect.signature(Metric.__call__)
+_SIGNATURE = _SIGNATURE.replace(parameters=[p for p in _SIGNATURE.parameters.values() if p.name != "self"])
+
+
+def _rebuild(state: dict[str, Any]) -> Metric:
+    metric = object.__new__(Metric)
+    metric.__dict__.update(state)
+    return metric
+
+
+def define(**traits: Any) -> Callable[[Ingredients], Metric]:
+    """Turn a function of (label, prediction, number of classes) into a registered metric with its docstring."""
+
+    def make(function: Ingredients) -> Metric:
+        metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
+        metric.__dict__["__doc__"] = (function.__doc__ or "").replace("References\n", f"{_CALL}References\n", 1)
+        REGISTRY[metric.name] = metric
+        return metric
+
+    return make
+
+
+_CALL = """Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    average : {"pooled", "fold"}
+        Once over all samples, or the mean over folds of each fold's value.
+
+    Returns
+    -------
+    xarray.DataArray
+        One value per configuration (and batch).
+
+    """
+
+
+def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
+    """Give a metric its function's name and docstring, so that help() and doctest find them."""
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        metric.__dict__[name] = getattr(function, name, None)
+    metric.__dict__["__wrapped__"] = function
+    metric.__dict__["__signature__"] = _SIGNATURE  # it is called with a cube, whatever the function takes
+    return metric
+
+
+def as_metric(
+    function: Callable[..., float] | None = None,
+    *,
+    direction: str,
+    range: tuple[float, float] = (-np.inf, np.inf),
+    name: str | None = None,
+    uses: str = "any",
+    requires: str = "",
+) -> Any:
+    """Turn ``function(label, prediction, weight) -> float`` into a metric that every protocol accepts.
+
+    The function gets plain arrays for one configuration and repeat: labels (binary: 1 = positive class, else class
+    codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
+    without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
+    it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
+    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there.
+    Can be used as a decorator.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The function; omitted when used as a decorator with arguments.
+    direction : {"maximize", "minimize"}
+        Which values are better.
+    range : tuple of float
+        Smallest and largest possible value. The calibrated interval needs one end of it.
+    name : str, optional
+        Its name in results; the function's own by default.
+    uses : str
+        Kind of predictions it needs (see `Metric`); ``"any"`` by default.
+    requires : str
+        What the labels of a draw must hold, such as ``"classes"`` when it is undefined unless every class is present
+        (see `Metric`); nothing by default.
+
+    Returns
+    -------
+    Metric
+        The metric; or a decorator, when `function` is omitted.
+
+    Examples
+    --------
+    >>> import numpy as np, cvstats as cs
+    >>> @cs.as_metric(direction="minimize", range=(0, np.inf))
+    ... def worst(label, prediction, weight):
+    ...     return np.max(np.abs(label - prediction))
+    >>> worst
+    <metric worst: minimize, range [0, inf], custom>
+    >>> cube = cs.as_cube([[1.0, 2.5], [2.0, 2.0]], [1.5, 2.25])
+    >>> worst(cube).values
+    array([0.5, 1. ])
+    """
+    check_option(direction, tuple(DIRECTIONS), "direction")
+    check_option(uses, USES, "uses")
+    check_option(requires, REQUIRES, "requires")
+    low, high = (float(value) for value in range)
+    if not low < high:
+        raise InputError(f"`range` must be (low, high) with low < high; got {range!r}.")
+
+    def make(function: Callable[..., float]) -> Metric:
+        if not callable(function):
+            raise InputError(f"`function` must be callable as f(label, prediction, weight); got {function!r}.")
+        weighted = _weighted(function)
+        metric = Metric(
+            name or str(getattr(function, "__name__", "metric")),
+            DIRECTIONS[direction],
+            (low, high),
+            "custom",
+            uses,
+            linear=False,
+            requires=requires,
+            function=weighted,
+        )
+        return _document(metric, function)
+
+    return make if function is None else make(function)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A function that takes its weights by name, called with them in third place; pickled if the function can be."""
+
+    function: Callable[..., float]
+
+    def __call__(self, label: Any, prediction: Any, weight: Any) -> float:
+        """Return the function's value."""
+        return self.function(label, prediction, sample_weight=weight)
+
+
+def _weighted(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
+    try:
+        takes = inspect.signature(function)
+    except (TypeError, ValueError):  # some compiled functions do not tell
+        return function
+    if "sample_weight" in takes.parameters:
+        return _Named(function)
+    try:
+        takes.bind(0, 0, 0)
+    except TypeError as error:
+        raise InputError(
+            f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
+            " One that cannot weigh can repeat: "
+            "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
+        ) from None
+    return function
+
+
+def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
+    """Return the metric of a name, or the metric itself."""
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in REGISTRY:
+            known = ", ".join(REGISTRY)
+            raise InputError(f"`metric`={metric!r} does not exist{nearest(metric.lower(), REGISTRY)}; known: {known}.")
+        return REGISTRY[metric]
+    raise InputError(
+        f"`metric` must be a name or a metric; got {metric!r}. Wrap your own function with as_metric(f, direction=...)."
+    )
+
+
+def bound_metric(
+    metric: str | Metric | Callable[..., Any], cube: xr.DataArray, notes: list[str] | None = None
+) -> Metric:
+    """Return the metric with what it must know of the cube's classes (such as the order of a prior) filled in.
+
+    What the reader must know of the metric on this cube goes to `notes`, else into a warning; a metric that is bound
+    already has said it.
+    """
+    found = get_metric(metric)
+    if _is_separate(cube):
+        _refuse_separate(found)
+    return bind(found, cube, notes)
+
+
+def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> Metric:
+    """Return the metric bound to any cube that its caller can use; see `bound_metric`."""
+    if metric.bind is None:
+        return metric
+    said: list[str] = []
+    found = metric.bind(metric, cube, said)
+    if notes is not None:
+        notes.extend(said)
+    elif said:
+        warn(f"{'; '.join(said)}.")
+    return found
+
+
+def _is_separate(cube: xr.DataArray) -> bool:
+    """Return whether classes were sampled separately; one partner picked out of several does not change that."""
+    return "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)
+
+
+def _refuse_separate(metric: Metric) -> None:
+    """Raise for what a separate-sampling cube cannot tell: ranks across models, and what depends on the class ratio."""
+    where = "in a separate-sampling cube (dimension 'partner')"
+    instead = "metrics that need no prior are balanced_accuracy, sensitivity and specificity"
+    if metric.family in ("rank", "custom"):
+        does = "ranks" if metric.family == "rank" else "may compare"
+        raise InputError(
+            f"metric {metric.name!r} {does} predictions of different samples, and only those of one model can be "
+            f"ranked, but {where} every pair of folds has its own model. Use prior_error({{label: probability}}); "
+            f"{instead}. Or give an ordinary cube."
+        )
+    if not metric.ratio_free:
+        raise InputError(
+            f"metric {metric.name!r} depends on how frequent the classes are, but {where} their ratio is the "
+            "analyst's choice, not the population's. Give the population's: use the metric "
+            f"prior_error({{label: probability}}), or separate_cv(); {instead}."
+        )

@@ -1,0 +1,369 @@
+"""Metrics of predicted classes: shares, and smooth functions of the confusion table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, plain, show
+
+from .base import Metric, define
+
+
+@define(direction="maximize", range=(0.0, 1.0), family="mean", uses="label", monotone=1)
+def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Share of samples whose predicted class is right.
+
+    .. math:: \frac1N \sum_i I(\hat y_i = y_i)
+
+    Misleading when classes are unbalanced: always predicting a class that makes up 90 % scores .9.
+
+    References
+    ----------
+    Ferri, Hernandez-Orallo, Modroiu (2009), doi:10.1016/j.patrec.2008.08.010.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.accuracy(cs.as_cube([[1, 0], [0, 0]], [1, 0])).values
+    array([1. , 0.5])
+    """
+    return [p == y]
+
+
+@define(direction="minimize", range=(0.0, 1.0), family="mean", uses="label", monotone=-1)
+def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Share of samples whose predicted class is wrong: the mean 0-1 loss, one minus the accuracy.
+
+    .. math:: \frac1N \sum_i I(\hat y_i \ne y_i)
+
+    It says nothing about a population with another class ratio than the sample's: see `prior_error`.
+
+    References
+    ----------
+    Ferri, Hernandez-Orallo, Modroiu (2009), doi:10.1016/j.patrec.2008.08.010.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.error_rate(cs.as_cube([[1, 0], [0, 0]], [1, 0])).values
+    array([0. , 0.5])
+    """
+    return [p != y]
+
+
+def _class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(y == code).astype(float) for code in range(k)]
+
+
+def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(p == code) & (y == code) for code in range(k)]
+
+
+def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.mean([hit / count for hit, count in zip(sums, labels[1:], strict=True)], axis=0))
+
+
+@define(
+    direction="maximize",
+    range=(0.0, 1.0),
+    family="smooth",
+    uses="label",
+    ratio_free=True,
+    requires="classes",
+    label_parts=_class_counts,
+    formula=_mean_recall,
+)
+def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Mean over classes of the share of that class predicted right.
+
+    .. math:: \frac1K \sum_k \frac{\#\{i : \hat y_i = y_i = k\}}{\#\{i : y_i = k\}}
+
+    NaN when a class is absent; noisy when one has few samples.
+
+    References
+    ----------
+    Brodersen, Ong, Stephan, Buhmann (2010), doi:10.1109/ICPR.2010.764.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.balanced_accuracy(cs.as_cube([[1], [1], [1], [0]], [1, 1, 0, 0])).values
+    array([0.75])
+    """
+    return _hits(y, p, k)
+
+
+def _positives(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(y == 1).astype(float)]
+
+
+def _negatives(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(y == 0).astype(float)]
+
+
+def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(sums[0] / labels[1])
+
+
+@define(
+    direction="maximize",
+    range=(0.0, 1.0),
+    family="smooth",
+    uses="label",
+    binary_only=True,
+    monotone=1,
+    ratio_free=True,
+    requires="positive",
+    label_parts=_positives,
+    formula=_share_of_class,
+)
+def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Share of the positive class predicted positive (recall): TP / (TP + FN).
+
+    NaN without positives. Always predicting the positive class makes it 1, so do not select by it alone.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 1: sensitivity and specificity. BMJ 308, 1552. doi:10.1136/bmj.308.6943.1552
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.sensitivity(cs.as_cube([[1], [0], [1]], [1, 1, 0])).values
+    array([0.5])
+    """
+    return [(p == 1) & (y == 1)]
+
+
+@define(
+    direction="maximize",
+    range=(0.0, 1.0),
+    family="smooth",
+    uses="label",
+    binary_only=True,
+    monotone=1,
+    ratio_free=True,
+    requires="negative",
+    label_parts=_negatives,
+    formula=_share_of_class,
+)
+def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Share of the negative class predicted negative: TN / (TN + FP).
+
+    NaN without negatives. Always predicting the negative class makes it 1, so do not select by it alone.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 1: sensitivity and specificity. BMJ 308, 1552. doi:10.1136/bmj.308.6943.1552
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.specificity(cs.as_cube([[1], [0], [1]], [1, 0, 0])).values
+    array([0.5])
+    """
+    return [(p == 0) & (y == 0)]
+
+
+def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return the diagonal and the column margins; of two classes the second tells all, given the labels."""
+    if k == 2:
+        return [(p == 1) & (y == 1), p == 1]
+    return [*_hits(y, p, k), *(p == code for code in range(k))]
+
+
+def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    k = len(labels) - 1
+    if k == 2:
+        return np.asarray(2 * sums[0] / (labels[2] + sums[1]))
+    each = [2 * sums[code] / (labels[1 + code] + sums[k + code]) for code in range(k)]
+    return np.asarray(np.mean(each, axis=0))
+
+
+@define(
+    direction="maximize",
+    range=(0.0, 1.0),
+    family="smooth",
+    uses="label",
+    linear=False,
+    label_parts=_class_counts,
+    formula=_f_measure,
+)
+def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
+
+    It ignores true negatives, so it depends on which class is positive and on the class ratio. NaN when a class is
+    neither present nor predicted.
+
+    References
+    ----------
+    Sokolova, Lapalme (2009), doi:10.1016/j.ipm.2009.03.002.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.f1(cs.as_cube([[1], [0], [1]], [1, 1, 0])).values
+    array([0.5])
+    """
+    return _confusion(y, p, k)
+
+
+def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    """Gorodkin's R_K from the confusion margins; for two classes it is Matthews' coefficient."""
+    k = len(labels) - 1
+    total, truth, predicted = labels[0], labels[1:], sums[k:]
+    if k == 2:
+        cross = sums[0] * total - truth[1] * sums[1]
+        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
+    else:
+        right = sum(sums[:k])
+        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
+        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
+    defined = spread > 0
+    value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
+    return np.where(total > 0, value, np.nan)
+
+
+@define(
+    direction="maximize",
+    range=(-1.0, 1.0),
+    family="smooth",
+    uses="label",
+    linear=False,
+    label_parts=_class_counts,
+    formula=_correlation,
+)
+def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Matthews correlation coefficient of predicted and true class; Gorodkin's R_K for more than two classes.
+
+    .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
+
+    0/0 counts as 0: a constant prediction, or samples of one class, correlate with nothing.
+
+    References
+    ----------
+    Matthews (1975), doi:10.1016/0005-2795(75)90109-9; Gorodkin (2004), doi:10.1016/j.compbiolchem.2004.09.006.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.mcc(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
+    array([1.])
+    """
+    return _confusion(y, p, k)
+
+
+def prior_error(prior: float | Mapping[Any, float]) -> Metric:
+    r"""Return the metric "error rate in a population whose class probabilities are known".
+
+    .. math:: \varepsilon = \sum_y P(Y = y) \, \hat\varepsilon_y
+
+    with the error of each class estimated from that class's samples alone. It is what to use when classes were sampled
+    separately, so that their ratio in the data says nothing about the population. It is no better than the prior that
+    you give, and undefined (NaN) when a class is absent.
+
+    Parameters
+    ----------
+    prior : dict or float
+        ``{label: probability}``; with two classes one of them is enough. A number is the probability of the *first*
+        class (the negative one of two), the paper's *c*. Probabilities that do not add up to 1, and labels that are not
+        classes of the cube, are errors.
+
+    Returns
+    -------
+    Metric
+        For `score` and every protocol, as any other metric.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, equation 14.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[1], [0], [0], [0]], [1, 1, 0, 0])
+    >>> cs.score(cube, cs.prior_error({1: 0.1, 0: 0.9})).values
+    array([0.05])
+    """
+    given: Mapping[Any, float] | float
+    if isinstance(prior, Mapping):
+        given = {plain(name): float(value) for name, value in prior.items()}
+        values = list(given.values())
+    else:
+        try:
+            given = float(prior)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"`prior` must be {{label: probability}} or one number; got {prior!r}. Arrays go to separate_cv()."
+            ) from None
+        values = [given]
+    if not all(0 <= value <= 1 for value in values):
+        raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
+
+    return Metric(
+        "prior_error",
+        "minimize",
+        (0.0, 1.0),
+        "smooth",
+        "label",
+        ratio_free=True,
+        requires="classes",
+        ingredients=_misses,
+        label_parts=_class_counts,
+        bind=_BindPrior(given),
+    )
+
+
+def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(p != code) & (y == code) for code in range(k)]
+
+
+@dataclass(frozen=True)
+class _BindPrior:
+    """Puts a prior into the order of a cube's classes; an object so that workers can receive it."""
+
+    given: float | Mapping[Any, float]
+
+    def __call__(self, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+        return replace(metric, formula=_PriorFormula(resolve_prior(self.given, cube)), bind=None)
+
+
+@dataclass(frozen=True)
+class _PriorFormula:
+    prior: tuple[float, ...]
+
+    def __call__(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+        parts = [p * miss / count for p, miss, count in zip(self.prior, sums, labels[1:], strict=True)]
+        return np.asarray(np.sum(np.broadcast_arrays(*parts), axis=0))
+
+
+def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:
+    """Return the prior in the order of the cube's class codes."""
+    from cvstats.cube.make import class_names
+
+    names = class_names(cube)
+    if names is None:
+        raise InputError("`prior` is for class labels, but the cube holds numbers.")
+    if not isinstance(prior, Mapping):
+        if len(names) != 2:
+            raise InputError(
+                f"`prior` must be {{label: probability}} for {len(names)} classes {show(names)}; got {prior!r}."
+            )
+        return (float(prior), 1.0 - float(prior))
+    stray = [name for name in prior if name not in names]
+    if stray:
+        raise InputError(f"`prior` names {show(stray)}, not among the classes {show(names)}.")
+    absent = [name for name in names if name not in prior]
+    if len(names) == 2 and len(absent) == 1:
+        rest = 1.0 - sum(prior.values())
+        return tuple(float(prior.get(name, rest)) for name in names)
+    if absent:
+        raise InputError(f"`prior` lacks the classes {show(absent)}; give the probability of each.")
+    if abs(sum(prior.values()) - 1) > 1e-9:
+        raise InputError(f"`prior` must add up to 1; it adds up to {sum(prior.values()):g}.")
+    return tuple(float(prior[name]) for name in names)

@@ -1,0 +1,266 @@
+"""Metrics of probabilities, scores and numbers: means of per-sample losses, and what is built from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import show
+
+from .base import Metric, define
+
+SMOOTHING = 8.0
+LEAST = 2.0**-52  # smallest probability in a log loss: the machine epsilon, in double precision
+
+
+@define(direction="minimize", range=(0.0, 2.0), family="mean", uses="probability", monotone=-1)
+def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Brier score: the mean squared distance of the probability from the outcome.
+
+    .. math:: \frac1N \sum_i (p_i - y_i)^2
+
+    for two classes; for more the sum over classes, so that it lies in [0, 2]. It judges calibration and ranking
+    together: two classifiers of equal score may fail in different ways.
+
+    References
+    ----------
+    Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.brier(cs.as_cube([[0.5], [0.0]], [1, 0])).values
+    array([0.125])
+    """
+    if k <= 2:
+        return [(p - y) ** 2]
+    total = np.zeros(p.shape[1:])
+    for code in range(k):
+        total += (p[code] - (y == code).astype(float)) ** 2
+    return [total]
+
+
+def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return minus the log of the true class's probability, which counts as LEAST when it is smaller."""
+    if k <= 2:
+        truth = np.where(y == 1, p, 1.0 - p.astype(float))
+    else:
+        truth = np.take_along_axis(p, np.broadcast_to(y, p.shape[1:]).astype(np.intp)[None], axis=0)[0]
+    return [-np.log(np.maximum(truth, LEAST, dtype=float))]
+
+
+def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+    """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
+    from cvstats.cube.arrays import encode_labels
+    from cvstats.cube.blocks import parts_of
+
+    found = replace(metric, ingredients=_minus_log, bind=None)
+    if str(cube.coords["kind"].item()) != "probability":
+        return found  # refused where it is computed
+    truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
+    if "weight" in cube.coords:
+        truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
+    counts = []
+    for part in parts_of(cube.reset_coords(drop=True), np.ones(cube.sizes["configuration"], bool)):
+        if "label_class" in cube.dims:
+            codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
+            small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
+        else:
+            small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
+        counts.append(small.sum([dim for dim in small.dims if dim != "configuration"]).values)
+    count = np.concatenate(counts)
+    if count.any():
+        which = show(cube["configuration"].values[count > 0])
+        one = count.sum() == 1
+        notes.append(
+            f"log loss: {count.sum()} prediction{'' if one else 's'} of {which} gave the true class a probability "
+            f"below 2^-52 and {'was' if one else 'were'} clipped"
+        )
+    return found
+
+
+@define(
+    direction="minimize",
+    range=(0.0, np.inf),
+    family="mean",
+    uses="probability",
+    monotone=-1,
+    bind=_count_clipped,
+)
+def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Minus the mean log probability of the true class.
+
+    .. math:: -\frac1N \sum_i \log \max(p_i(y_i), 2^{-52})
+
+    A probability below the machine epsilon counts as that (a loss of 36.04), so that one certain but wrong prediction
+    does not make it infinite; a warning says how many. Rare large losses dominate it, so an interval for nearly
+    separated classes must allow for what was not seen: see `calibrated`.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), doi:10.1198/016214506000001437.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.log_loss(cs.as_cube([[0.5], [0.5]], [1, 0])).round(4).values
+    array([0.6931])
+    """
+    return _minus_log(y, p, k)
+
+
+@define(direction="minimize", range=(0.0, 1.0), family="mean", uses="margin", binary_only=True, monotone=-1)
+def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Error rate with its step smoothed, so that it changes gradually with the tuning values.
+
+    .. math:: \frac1N \sum_i \frac{1 - y_i \tanh(8 f_i)}{2}
+
+    with f the score minus the threshold and y = -1 or 1. For two classes. It depends on the scale of the scores: small
+    scores near the threshold count about one half each.
+
+    References
+    ----------
+    Bo, Wang, Jiao (2006), doi:10.1162/089976606775774642, for the smoothing; Cawley, Talbot (2010), JMLR 11, 2079-2107,
+    section 4.2, for the constant. https://www.jmlr.org/papers/v11/cawley10a.html
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[2.0], [-1.5]], [1, -1], kind="score", threshold=0.0)
+    >>> cs.smoothed_error_rate(cube).values.round(6)
+    array([0.])
+    """
+    return [(1 - (2 * y - 1) * np.tanh(SMOOTHING * p)) / 2]
+
+
+def _distance(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # a difference beyond the largest number is infinite
+        return np.asarray(np.abs(p - y))
+
+
+def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray((p - y) ** 2)
+
+
+@define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
+def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Mean squared error.
+
+    .. math:: \frac1N \sum_i (p_i - y_i)^2
+
+    A few large errors dominate it; see `mae`.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.mse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
+    array([0.25])
+    """
+    return [_squared(p, y)]
+
+
+@define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
+def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Mean absolute error.
+
+    .. math:: \frac1N \sum_i |p_i - y_i|
+
+    Minimised by the conditional median, not the mean: it prefers other predictions than `mse` when errors are skewed.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.mae(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
+    array([0.5])
+    """
+    return [_distance(p, y)]
+
+
+def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.sqrt(sums[0] / labels[0]))
+
+
+@define(direction="minimize", range=(0.0, np.inf), family="smooth", uses="value", linear=False, formula=_root)
+def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Root mean squared error, within each repeat and then averaged.
+
+    .. math:: \sqrt{\tfrac1N \sum_i (p_i - y_i)^2}
+
+    In the unit of the labels. Averages over folds or repeats of roots are never larger than the root of the pooled
+    mean.
+
+    References
+    ----------
+    Hodson (2022), doi:10.5194/gmd-15-5481-2022.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.rmse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
+    array([0.5])
+    """
+    return [_squared(p, y)]
+
+
+def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
+    with np.errstate(over="ignore"):
+        shifted = y - _centre(y)
+        return [shifted, shifted**2]
+
+
+def _centre(y: np.ndarray) -> np.ndarray:
+    """Return a centre of the labels (any gives the same R2; a near one avoids cancellation).
+
+    The mean of the distinct values, because it does not change when rows are repeated.
+    """
+    if y.ndim == 2:
+        return np.array([_centre(column) for column in y.T])
+    return np.asarray(np.unique(y).mean())
+
+
+def _explained(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    total, first, second = labels
+    spread = second - first**2 / total
+    return np.asarray(1 - sums[0] / np.where(spread > 0, spread, np.nan))
+
+
+@define(
+    direction="maximize",
+    range=(-np.inf, 1.0),
+    family="smooth",
+    uses="value",
+    monotone=-1,
+    requires="spread",
+    label_parts=_centred,
+    formula=_explained,
+)
+def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Coefficient of determination, with the mean of the judged samples as the baseline.
+
+    .. math:: 1 - \sum_i (p_i - y_i)^2 \Big/ \sum_i (y_i - \bar y)^2
+
+    Negative when predictions are worse than that mean. NaN when the labels do not vary; meaningless in small folds,
+    where the baseline has seen the samples it predicts.
+
+    References
+    ----------
+    Kvalseth (1985). Cautionary note about R2. The American Statistician 39, 279-285. doi:10.1080/00031305.1985.10479448
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.r2(cs.as_cube([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])).round(4).values
+    array([0.7857])
+    """
+    return [_squared(p, y)]

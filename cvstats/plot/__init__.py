@@ -1,0 +1,18 @@
+"""Figures. Each draws a computed result, takes and returns matplotlib axes, and keeps no global state."""
+
+from __future__ import annotations
+
+from .comparisons import plot_bias, plot_critical_difference
+from .estimates import plot_intervals, plot_optimism, plot_win_rates
+from .studies import plot_coverage, plot_dropping, plot_prior
+
+__all__ = [
+    "plot_bias",
+    "plot_coverage",
+    "plot_critical_difference",
+    "plot_dropping",
+    "plot_intervals",
+    "plot_optimism",
+    "plot_prior",
+    "plot_win_rates",
+]

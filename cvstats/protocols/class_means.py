@@ -1,0 +1,167 @@
+"""Means of a loss within each class, on all samples and over draws within classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError
+from cvstats.cube.arrays import problem
+from cvstats.cube.blocks import parts_of
+from cvstats.cube.make import class_names, is_lazy
+from cvstats.judge import CELLS, blocks, judged_rows
+from cvstats.kernels.sums import SumEngine
+from cvstats.metrics import Metric
+from cvstats.resample import Bootstrap, group_codes
+
+LOSSES = ("error_rate", "brier", "log_loss", "smoothed_error_rate")
+
+
+def check_loss(metric: Metric, cube: xr.DataArray) -> Metric:
+    """Return the metric if it is a mean of per-sample losses of class labels, else say which are."""
+    if class_names(cube) is None:
+        raise InputError("class errors are for class labels, but the cube holds numbers. Use cv() or winner().")
+    if metric.family != "mean" or metric.direction != "minimize" or metric.uses == "value":
+        raise InputError(
+            f"`metric` must be a mean of per-sample losses ({', '.join(LOSSES)}), because class errors are means over "
+            f"the samples of a class; got {metric.name!r}."
+        )
+    return metric
+
+
+def within_classes(metric: Metric) -> Metric:
+    """Return the metric whose ingredients are the losses of each class."""
+
+    def ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+        (loss,) = metric.ingredients(y, p, k)
+        return [(y == code) & loss if loss.dtype == bool else np.where(y == code, loss, 0.0) for code in range(k)]
+
+    def counts(y: np.ndarray, k: int) -> list[np.ndarray]:
+        return [(y == code).astype(float) for code in range(k)]
+
+    return replace(metric, family="smooth", monotone=0, requires="classes", ingredients=ingredients, label_parts=counts)
+
+
+@dataclass(frozen=True)
+class ClassDraws:
+    """Class errors of every configuration on all samples and in every draw.
+
+    Attributes
+    ----------
+    point : (configuration, class) errors on all samples.
+    mean : (configuration,) mean over all samples, whatever their class.
+    draw : (draw, configuration, class) errors, and the mean over samples in draw_mean : (draw, configuration).
+    size : (class,) number of samples (of groups, when groups are drawn), and their share of the weight.
+    """
+
+    point: np.ndarray
+    mean: np.ndarray
+    draw: np.ndarray
+    draw_mean: np.ndarray
+    size: np.ndarray
+    share: np.ndarray
+
+    @property
+    def times(self) -> int:
+        """Number of draws."""
+        return len(self.draw)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviation over draws, (configuration, class)."""
+        return _std(self.draw) if self.times > 1 else np.full(self.point.shape, np.nan)
+
+    def class_limits(self, tails: Sequence[float]) -> np.ndarray:
+        """Return type-7 quantiles over draws: (tail, configuration, class)."""
+        if not self.times:
+            return np.full((len(tails), *self.point.shape), np.nan)
+        return _quantile(self.draw, tails)
+
+    def overall(self, weights: np.ndarray | None, tails: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return estimate and spread (prior, configuration) and quantiles (tail, prior, configuration).
+
+        Without weights the classes count by their number of samples.
+        """
+        values, drawn = self.mean[None], [self.draw_mean]
+        if weights is not None:
+            values = np.stack([_weighted(self.point, row) for row in weights])
+            drawn = [_weighted(self.draw, row) for row in weights]
+        if not self.times:
+            empty = np.full(values.shape, np.nan)
+            return values, empty, np.broadcast_to(empty, (len(tails), *values.shape))
+        spread = np.stack([_std(part) for part in drawn])
+        return values, spread, np.stack([_quantile(part, tails) for part in drawn], axis=1)
+
+
+def _weighted(errors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sum over classes; a class of probability zero does not count, even when undefined."""
+    used = weights > 0
+    return np.asarray(errors[..., used] @ weights[used])
+
+
+def _std(values: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # infinite losses
+        return np.asarray(values.std(axis=0, ddof=1))
+
+
+def _quantile(values: np.ndarray, tails: Sequence[float]) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.quantile(values, tails, axis=0))
+
+
+def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> ClassDraws:
+    """Return class errors of a cube without batch dims, with draws of whole samples (or groups) within each class."""
+    split = within_classes(metric)
+    rows = judged_rows(cube)
+    if not rows.any():
+        raise InputError("`cube` holds no predictions: every value is NaN.")
+    cube = cube if rows.all() else cube.isel(sample=rows)
+    names = class_names(cube) or []
+    label = cube["label"].values
+    code = np.select([label == name for name in names], np.arange(len(names)), -1)
+    group = group_codes(cube, None)
+    unit = code
+    if group is not None:
+        low, high = np.full(group.max() + 1, len(names)), np.full(group.max() + 1, -1)
+        np.minimum.at(low, group, code)
+        np.maximum.at(high, group, code)
+        if (low != high).any():
+            raise InputError(
+                f"`cube`: {int((low != high).sum())} of {len(low)} groups hold samples of several classes; classes "
+                "that were sampled separately are drawn separately, so every group must lie in one class."
+            )
+        unit = low
+    size = np.bincount(unit, minlength=len(names))
+    weight = cube["weight"].values if "weight" in cube.coords else np.ones(len(code))
+    share = np.bincount(code, weight, minlength=len(names)) / weight.sum()
+    present = np.unique(code, return_inverse=True)[1]
+    draws = Bootstrap(len(code), times, seed, group=group, strata=present) if times else None
+    everything = np.ones((1, len(code)), np.int32)
+    found: list[tuple[np.ndarray, ...]] = []
+    step = max(1, CELLS // max(1, times * len(names)))
+    for whole in parts_of(cube, np.ones(cube.sizes["configuration"], bool)):
+        for start in range(0, whole.sizes["configuration"], step):
+            part = whole.isel(configuration=slice(start, start + step))
+            data = problem(part.compute() if is_lazy(part) else part, split)
+            engine = SumEngine(split, data, max(draws.total, float(data.n)) if draws else float(data.n))
+            point, mean = _split(engine, everything)
+            drawn = [_split(engine, w) for *_, w, _ in blocks(draws, None, split, data)] if draws else []
+            each = np.concatenate([value for value, _ in drawn]) if drawn else np.empty((0, *point.shape[1:]))
+            means = np.concatenate([value for _, value in drawn]) if drawn else np.empty((0, *mean.shape[1:]))
+            found.append((point[0], mean[0], each, means))
+    point, mean, each, means = (
+        np.concatenate(part, axis=axis) for part, axis in zip(zip(*found, strict=True), (0, 0, 1, 1), strict=True)
+    )
+    return ClassDraws(point, mean, each, means, size, share)
+
+
+def _split(engine: SumEngine, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (draw, configuration, class) errors and (draw, configuration) means over samples."""
+    sums, labels = engine.sums(weights)
+    scaled = [value.astype(float) / engine.divisor for value in sums]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.stack([value / count for value, count in zip(scaled, labels[1:], strict=True)], axis=-1)
+        return each, np.asarray(np.sum(scaled, axis=0) / labels[0])

@@ -1,0 +1,73 @@
+"""What every protocol reports beside its estimate: the naive value, the optimism and the final choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError
+from cvstats._results import names_of
+from cvstats.cube.blocks import Coverage, coverage
+from cvstats.judge import draw_source, select_and_judge
+from cvstats.metrics import Metric, score
+from cvstats.select import Select, needs_std_error, select_best
+
+SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs outside a bootstrap
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The configuration that all data choose, and the scores that chose it."""
+
+    label: Any  # the empty choice when no score is defined
+    index: int  # among all configurations of the cube; -1 when no score is defined
+    value: float
+    scores: np.ndarray  # (configuration,), NaN where a configuration may not be selected
+    eligible: np.ndarray
+
+
+def final_choice(
+    cube: xr.DataArray,
+    metric: Metric,
+    *,
+    average: str = "pooled",
+    select: Select = select_best,
+    scores: xr.DataArray | np.ndarray | None = None,
+    std_error: np.ndarray | None = None,
+    found: Coverage | None = None,
+) -> Choice:
+    """Return the winner on all data of a cube without batch dims; ties go to the first configuration."""
+    eligible = (found or coverage(cube)).eligible
+    values = np.asarray(score(cube, metric, average=average) if scores is None else scores, float)
+    values = np.where(eligible, values, np.nan)
+    if needs_std_error(select) and std_error is None:
+        draws = draw_source(cube, metric, SE_DRAWS, 0)
+        out = select_and_judge(cube, metric, choose=draws, ties="first", rng=0)
+        std_error = np.sqrt(out["score_variance"].values)
+    coords = cube.coords.variables
+    complexity = coords["complexity"].values.astype(float) if "complexity" in coords else None
+    index = int(select(values, direction=metric.direction, std_error=std_error, complexity=complexity))
+    value = float(values[index])
+    index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
+    return Choice(names_of(coords["configuration"].values, index)[()], index, value, values, eligible)
+
+
+def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:
+    """Return how much better `naive` looks than `estimate`: positive = optimistic, for either direction."""
+    return metric.sign * (naive - estimate)
+
+
+def fold_names(fold: xr.DataArray) -> np.ndarray:
+    """Return the names of the folds in order, without what marks a sample that is in none."""
+    names = np.unique(fold.values)
+    return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
+
+
+def folds_of(cube: xr.DataArray, protocol: str) -> xr.DataArray:
+    """Return the fold coordinate, or say why the protocol needs it."""
+    if "fold" not in cube.coords:
+        raise InputError(f"{protocol} needs the coordinate 'fold'; give as_cube(..., folds=...).")
+    return cube["fold"]

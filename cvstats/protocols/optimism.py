@@ -1,0 +1,156 @@
+"""How optimism grows with the number of configurations tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, Rng, check_count, entropy, show, warn
+from cvstats._results import call_text, result
+from cvstats.cube.arrays import batch_dims
+from cvstats.cube.blocks import parts_of, predicted
+from cvstats.cube.make import check_cube, is_lazy
+from cvstats.judge import blocks, restricted
+from cvstats.kernels.engines import engine
+from cvstats.metrics import Metric, bound_metric
+from cvstats.select import label_keys, tie_keys
+
+
+def optimism_curve(
+    cube: xr.DataArray,
+    metric: str | Metric,
+    *,
+    sizes: Sequence[int] | None = None,
+    times: int = 200,
+    rng: Rng = None,
+) -> xr.Dataset:
+    r"""Return what plain CV would claim, and what is left of it, had fewer configurations been tried.
+
+    For every number m of configurations, the mean over *all* subsets of m configurations of the winner's plain CV
+    score (``naive``) and of its bootstrap bias-corrected score (``estimate``). No subset is drawn: in a table ranked
+    from best to worst, the j-th of C configurations wins in the share
+
+    .. math:: \binom{C - j}{m - 1} / \binom{C}{m}
+
+    of the subsets of size m, so each bootstrap draw gives the whole curve exactly.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    sizes : sequence of int, optional
+        Numbers of configurations; by default about 25 from 1 to all.
+    times : int
+        Bootstrap draws.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator. With `winner`'s seed and number of draws, the curve ends at its ``bbc_plain``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``naive``, ``estimate`` and ``optimism`` over ``n_configurations``.
+
+    Raises
+    ------
+    InputError
+        The cube has batch dims, or `sizes` exceed the number of complete configurations.
+
+    Notes
+    -----
+    The curve says what *this* set of configurations does, taken in random order; a search that tries the promising
+    ones first climbs faster. Configurations that did not predict every sample are left out.
+
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(60, 30, rng=1)
+    >>> curve = cs.optimism_curve(cube, "accuracy", sizes=[1, 30], times=100, rng=1)
+    >>> bool(curve.optimism[1] > curve.optimism[0])
+    True
+    """
+    check_cube(cube)
+    if batch_dims(cube):
+        raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
+    check_count(times, "times")
+    found = bound_metric(metric, cube)
+    seed = entropy(rng)
+    rows, eligible = predicted(cube)
+    total = int(eligible.sum())
+    wanted = _sizes(sizes, total)
+    tables, plain = _score_tables(cube, found, rows, eligible, times, seed)
+    share = _shares(total, wanted)
+    names = cube["configuration"].values[eligible]
+    naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
+    honest = _corrected(tables[0], tables[1], label_keys(names), seed) @ share.T
+    estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
+    if np.isnan(estimate).any() or np.isnan(naive).any():
+        warn(f"optimism_curve: too few samples for {found.name} on all data or out of the draws: NaN.")
+    dims, coords = ("n_configurations",), {"n_configurations": wanted}
+    values = {"naive": naive, "estimate": estimate, "optimism": found.sign * (naive - estimate)}
+    return result(
+        {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
+        method="optimism_curve",
+        metric=found.name,
+        call=call_text("optimism_curve", metric=found.name, times=times, rng=seed),
+        cube=cube,
+    )
+
+
+def _sizes(sizes: Sequence[int] | None, total: int) -> np.ndarray:
+    if sizes is None:
+        return np.unique(np.round(np.geomspace(1, total, 25)).astype(int))
+    wanted = np.array([check_count(size, "sizes") for size in sizes], int)
+    if not wanted.size or wanted.max() > total:
+        raise InputError(f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(sizes)}.")
+    return wanted
+
+
+def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
+    """Return (size, rank): in which share of the subsets the configuration of that rank (best first) wins."""
+    from scipy.special import gammaln
+
+    rank = np.arange(1, total + 1)[None, :]
+    m = sizes[:, None]
+    behind = total - rank - (m - 1)  # how many of those behind stay out of the subset
+    with np.errstate(invalid="ignore"):
+        log = gammaln(total - rank + 1) - gammaln(m) - gammaln(np.where(behind >= 0, behind, 0) + 1)
+        log = log - (gammaln(total + 1) - gammaln(m + 1) - gammaln(total - m + 1))
+    return np.where(behind >= 0, np.exp(log), 0.0)
+
+
+def _score_tables(
+    cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, times: int, seed: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return criterion in the bag and scores out of it (draw, configuration), and the scores on all samples."""
+    from .bootstrap import make_draws
+
+    draws = make_draws(cube, metric, times, seed, "auto")
+    inside, outside, plain = [], [], []
+    for part in parts_of(cube, eligible):
+        data = restricted(part.compute() if is_lazy(part) else part, metric, rows)
+        machine = engine(metric, data, draws.total)
+        tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        with np.errstate(invalid="ignore", over="ignore"):
+            for _, _, weights, _ in blocks(draws, None, metric, data):
+                tables[0].append(machine.criterion(weights)[0])
+                tables[1].append(machine.scores((weights == 0).astype(np.int32)))
+            plain.append(machine.scores(np.ones((1, data.n), np.int32))[0])
+        inside.append(np.concatenate(tables[0]))
+        outside.append(np.concatenate(tables[1]))
+    return [np.concatenate(inside, axis=1), np.concatenate(outside, axis=1)], np.concatenate(plain)
+
+
+def _corrected(inside: np.ndarray, outside: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
+    """Return out-of-bag scores (draw, rank), best in the bag first and ties in the order that `winner` uses."""
+    keys = tie_keys(hashes[None, :], np.arange(len(inside))[:, None], seed)
+    performance = np.where(np.isnan(inside), -np.inf, inside)
+    order = np.lexsort((keys, -performance), axis=-1)
+    return np.asarray(np.take_along_axis(outside, order, axis=1))

@@ -1,0 +1,165 @@
+"""Plain words and sensible digits: how metrics, methods and numbers are called wherever people read them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import plain
+
+METRICS = {
+    "accuracy": "accuracy",
+    "auc": "AUC",
+    "auc_ovr": "AUC (one against the rest)",
+    "auc_ovr_weighted": "AUC (one against the rest, weighted)",
+    "average_precision": "average precision",
+    "balanced_accuracy": "balanced accuracy",
+    "brier": "Brier score",
+    "concordance": "concordance",
+    "error_rate": "error rate",
+    "f1": "F1",
+    "log_loss": "log loss",
+    "mae": "mean absolute error",
+    "mcc": "Matthews correlation",
+    "mse": "mean squared error",
+    "prior_error": "error rate at the given prior",
+    "r2": "R²",
+    "rmse": "root mean squared error",
+    "sensitivity": "sensitivity",
+    "smoothed_error_rate": "smoothed error rate",
+    "specificity": "specificity",
+}
+METHODS = {
+    "winner": "Recommended",
+    "bbc": "BBC-CV",
+    "bbc_cross_repeat": "BBC across repeats",
+    "bbc_ncv": "BBC with nested CV",
+    "bbc_x": "BBC-X",
+    "bbcd": "BBCD-CV",
+    "cv": "Plain CV",
+    "cvt": "Plain CV of the winner",
+    "cvm_cv": "CVM-CV",
+    "tt": "TT",
+    "ncv": "Nested CV",
+    "cv2": "CV2",
+    "separate_cv": "Separate-sampling CV",
+    "classical_cv": "Classical CV",
+}
+LONGEST = 44  # characters of a user's name shown in a figure
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def metric_words(name: object) -> str:
+    """Return a metric's name as people say it.
+
+    >>> metric_words("log_loss"), metric_words("my_metric")
+    ('log loss', 'my metric')
+    """
+    text = str(name)
+    return METRICS.get(text, printable(text).replace("_", " "))
+
+
+def method_words(name: object) -> str:
+    """Return a method's name as people say it."""
+    text = str(name)
+    return METHODS.get(text, printable(text).replace("_", " "))
+
+
+def printable(text: object) -> str:
+    r"""Return text on one line, with control and direction characters made visible.
+
+    >>> printable("a\nb")
+    'a�b'
+    """
+    return _UNPRINTABLE.sub("\ufffd", str(plain(text)))
+
+
+def short(text: object, longest: int = LONGEST) -> str:
+    """Return a name that fits into a figure; the middle is left out because ends tell names apart.
+
+    >>> short("abcdefghij", 7)
+    'abc…hij'
+    """
+    name = printable(text)
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def spread_of(result: xr.Dataset) -> float:
+    """Return the standard error of a result, from the width of its interval when it has none (NaN without either)."""
+    if "std_error" in result and np.isfinite(float(result["std_error"])) and float(result["std_error"]) > 0:
+        return float(result["std_error"])
+    if {"conf_low", "conf_high"} <= set(result.data_vars):
+        from scipy.special import ndtri
+
+        level = float(result["conf_level"]) if "conf_level" in result.coords else 0.95
+        width = float(result["conf_high"]) - float(result["conf_low"])
+        if np.isfinite(width) and width > 0 and 0 < level < 1:
+            return width / (2 * float(ndtri((1 + level) / 2)))
+    return math.nan
+
+
+def places_of(spread: float, value: float = math.nan) -> int:
+    """Return the decimals that show a standard error with two digits, or four digits of the value without one.
+
+    >>> places_of(0.021), places_of(3.2), places_of(float("nan"), 0.91)
+    (3, 1, 4)
+    """
+    from .layout import decimals, plain_decimals
+
+    if math.isfinite(spread) and spread > 0:
+        return decimals(np.array([spread]))
+    return plain_decimals(np.array([value]))
+
+
+def number(value: Any, places: int) -> str:
+    """Return a number with fixed decimals and a true minus sign."""
+    from .layout import number_text
+
+    return number_text(float(value), places).replace("-", "\u2212")
+
+
+def count(value: Any) -> str:
+    """Return a whole number with thin spaces between thousands.
+
+    >>> count(2000000)
+    '2\u202f000\u202f000'
+    """
+    return f"{int(value):,}".replace(",", "\u202f")
+
+
+def several(value: Any, one: str, many: str | None = None) -> str:
+    """Return ``1 repeat`` or ``5 repeats``.
+
+    >>> several(1, "repeat"), several(5, "repeat")
+    ('1 repeat', '5 repeats')
+    """
+    return f"{count(value)} {one if int(value) == 1 else many or one + 's'}"
+
+
+def percent(share: float, *, digits: int = 0) -> str:
+    """Return a share in percent; small ones are not rounded to nothing.
+
+    >>> percent(0.234), percent(0.0001), percent(1.0), percent(0.9999), percent(0.0)
+    ('23%', '<1%', '100%', '>99%', '0%')
+    """
+    if not math.isfinite(share):
+        return "–"
+    unit = 10.0**-digits
+    value = 100 * share
+    if 0 < value < unit / 2:
+        return f"<{unit:.{digits}f}%"
+    if 100 - unit / 2 < value < 100:
+        return f">{100 - unit:.{digits}f}%"
+    return f"{value:.{digits}f}%"
+
+
+def better(direction: str) -> str:
+    """Return which way is better."""
+    return "higher is better" if direction == "maximize" else "lower is better"

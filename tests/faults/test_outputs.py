@@ -1,0 +1,163 @@
+"""Files: an output never replaces an input, an append never mixes with an unfinished one, links are not followed."""
+
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cvstats as cs
+from cvstats import cli
+from shared import binary
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+LINKS = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    cube = binary(20, (3,)).assign_coords(configuration=["a", "b", "c"])
+    cs.write_cube(cube, tmp_path / "mine.csv")
+    cs.write_cube(cube, tmp_path / "store.zarr")
+    (tmp_path / "labels.csv").write_text("label\n1\n0\n")
+    (tmp_path / "there").mkdir()
+    return tmp_path
+
+
+def content(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def refused(folder, capsys, *words):
+    """Run a command that must refuse with one line and touch nothing."""
+    before = content(folder)
+    assert cli.main([str(word) for word in words]) == cli.BAD_INPUT
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "would replace" in said.err
+    assert "which is read; give it another name" in said.err
+    assert content(folder) == before
+
+
+def test_no_output_replaces_the_predictions(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    refused(folder, capsys, "report", "mine.csv", "-o", "mine.csv")
+    refused(folder, capsys, "report", "mine.csv", "-o", folder / "there" / ".." / "mine.csv")
+    refused(folder, capsys, "convert", "mine.csv", folder / "mine.csv")
+    refused(folder, capsys, "convert", "store.zarr", "store.zarr")
+
+
+def test_no_output_replaces_labels_or_inner_predictions(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    refused(folder, capsys, "report", "mine.csv", "--labels", "labels.csv", "-o", "labels.csv")
+    refused(folder, capsys, "convert", "--labels", "labels.csv", "mine.csv", "labels.csv")
+    refused(folder, capsys, "report", "mine.csv", "--inner", "store.zarr", "-o", "store.zarr/.zattrs")
+
+
+def test_no_output_is_written_into_a_store_that_is_read_or_around_it(folder, capsys):
+    refused(folder, capsys, "report", folder / "store.zarr", "-o", folder / "store.zarr" / "report.html")
+    shutil.copy(folder / "mine.csv", folder / "store.zarr" / "mine.csv")
+    refused(folder, capsys, "convert", folder / "store.zarr" / "mine.csv", folder / "store.zarr")
+
+
+@LINKS
+def test_no_output_replaces_an_input_through_a_link(folder, capsys):
+    (folder / "soft.csv").symlink_to("mine.csv")
+    os.link(folder / "mine.csv", folder / "hard.csv")
+    (folder / "way").symlink_to(".", target_is_directory=True)
+    for name in ("soft.csv", "hard.csv", "way/mine.csv"):
+        refused(folder, capsys, "report", folder / "mine.csv", "-o", folder / name)
+        refused(folder, capsys, "convert", folder / name, folder / "mine.csv")
+
+
+def test_an_output_beside_the_inputs_is_written(folder):
+    assert cli.main(["convert", str(folder / "mine.csv"), str(folder / "mine.nc")]) == cli.OK
+
+
+# --- stores -------------------------------------------------------------------------------------------------------
+
+CUBE = binary(6, (5,)).assign_coords(configuration=list("abcde"))
+
+
+@pytest.fixture
+def crashed(tmp_path, monkeypatch):
+    """Return a store of a and b in which an append of c and d died just before it was committed."""
+    import zarr
+
+    path = tmp_path / "run.zarr"
+    cs.write_cube(CUBE.sel(configuration=["a", "b"]), path, append=True)
+
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zarr, "consolidate_metadata", die)
+        with pytest.raises(KeyboardInterrupt):
+            cs.write_cube(CUBE.sel(configuration=["c", "d"]), path, append=True)
+    return path
+
+
+def test_another_append_after_a_crash_holds_none_of_the_crashed_predictions(crashed):
+    some = CUBE.sel(configuration=["e"]).isel(sample=[0, 2, 4])
+    cs.write_cube(some, crashed, append=True)
+    found = cs.read_cube(crashed)
+    assert list(found.configuration.values) == ["a", "b", "e"]
+    assert found.sel(configuration=["a", "b"]).equals(CUBE.sel(configuration=["a", "b"]))
+    np.testing.assert_array_equal(found.sel(configuration="e")[::2], CUBE.sel(configuration="e")[::2])
+    assert np.isnan(found.sel(configuration="e")[1::2]).all()
+
+
+def test_an_append_that_adds_no_configuration_after_a_crash_leaves_a_readable_store(crashed):
+    cs.write_cube(CUBE.sel(configuration=["a"]), crashed, append=True)
+    assert cs.read_cube(crashed).equals(CUBE.sel(configuration=["a", "b"]))
+    cs.write_cube(CUBE.sel(configuration=["e"]), crashed, append=True)
+    assert cs.read_cube(crashed).equals(CUBE.sel(configuration=["a", "b", "e"]))
+
+
+def test_an_append_of_new_samples_after_a_crash_holds_none_of_the_crashed_predictions(crashed):
+    more = CUBE.sel(configuration=["a", "b"]).isel(sample=[0, 1]).assign_coords(sample=[100, 101])
+    cs.write_cube(more, crashed, append=True)
+    cs.write_cube(CUBE.sel(configuration=["e"]).isel(sample=[0]), crashed, append=True)
+    found = cs.read_cube(crashed)
+    assert dict(found.sizes) == {"sample": 8, "configuration": 3}
+    assert int(found.sel(configuration="e").notnull().sum()) == 1
+
+
+def test_the_same_append_after_a_crash_completes_it(crashed):
+    cs.write_cube(CUBE.sel(configuration=["c", "d"]), crashed, append=True)
+    assert cs.read_cube(crashed).equals(CUBE.sel(configuration=["a", "b", "c", "d"]))
+
+
+@LINKS
+@pytest.mark.parametrize("inside", ["label", "prediction/0.0", ".zattrs"])
+def test_links_inside_a_store_are_refused(inside, tmp_path):
+    path, away = tmp_path / "run.zarr", tmp_path / "away"
+    cs.write_cube(CUBE, path)
+    shutil.move(path / inside, away)
+    (path / inside).symlink_to(away)
+    before = content(path)
+    for attempt in (
+        lambda: cs.read_cube(path),
+        lambda: cs.read_cube(path, chunks={}),
+        lambda: cs.write_cube(CUBE, path, append=True),
+    ):
+        with pytest.raises(cs.InputError, match=f"'{inside}' is a link, which is never followed inside a store"):
+            attempt()
+    assert content(path) == before
+
+
+@LINKS
+def test_a_link_to_a_store_is_read(tmp_path):
+    cs.write_cube(CUBE, tmp_path / "run.zarr")
+    (tmp_path / "latest.zarr").symlink_to("run.zarr")
+    assert cs.read_cube(tmp_path / "latest.zarr").equals(CUBE)
+
+
+@pytest.mark.skipif(not PYPROJECT.is_file(), reason="needs the source tree")
+def test_numcodecs_that_could_run_code_is_too_old():
+    extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert "numcodecs>=0.16.6" in extras["io"]

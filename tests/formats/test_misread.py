@@ -1,0 +1,485 @@
+"""Nothing is misread without a word: what looks like something else is read right, or refused with one clear error."""
+
+import csv
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from cvstats import InputError, as_cube, cli, load_report, read_predictions, score
+
+FILES = Path(__file__).parents[1] / "files"
+RNG = np.random.default_rng(1)
+Y = np.arange(40) % 2
+P = np.clip(0.3 * Y + 0.7 * RNG.random(40), 0, 1)
+PROBA = np.column_stack([1 - P, P])
+
+
+def save(folder, text, name="mine.csv"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# -- class probabilities are not repeats
+
+
+def test_class_probabilities_of_predict_proba_are_not_repeats():
+    cube = as_cube({"a": PROBA, "b": PROBA[::-1]}, Y)
+    assert cube.dims == ("sample", "configuration")
+    assert cube.sel(configuration="a").values.tolist() == P.tolist()
+    assert float(score(cube, "auc").sel(configuration="a")) == float(score(as_cube(P, Y), "auc")[0])
+    stacked = as_cube(np.stack([PROBA, PROBA[::-1]], axis=1), Y)
+    assert np.array_equal(stacked, cube)
+    names = np.where(Y == 1, "well", "sick")
+    assert as_cube([PROBA], names, positive="sick")[:, 0].values.tolist() == (1 - P).tolist()
+    with pytest.raises(InputError, match="`positive` must say which of the labels 'sick', 'well'"):
+        as_cube({"a": PROBA}, names)
+
+
+def test_class_probabilities_of_three_classes_in_sorted_order():
+    y = np.array(["b", "c", "a"])[np.arange(30) % 3]
+    p = RNG.dirichlet(np.ones(3), 30)
+    p[4] = np.nan
+    cube = as_cube({"a": p, "b": p}, y)
+    assert cube.dims == ("sample", "configuration", "label_class")
+    assert cube["label_class"].values.tolist() == ["a", "b", "c"]
+    assert cube.identical(as_cube({"a": p, "b": p}, y, classes=["a", "b", "c"]))
+
+
+def test_what_the_caller_says_about_class_probabilities_wins():
+    assert as_cube({"a": PROBA}, Y, repeats=[1, 2]).dims == ("sample", "configuration", "repeat")
+    assert as_cube({"a": PROBA}, Y, classes=[1, 0])[:, 0].values.tolist() == (1 - P).tolist()
+    assert as_cube({"a": PROBA}, Y + 0.5, kind="value").sizes["repeat"] == 2
+    assert as_cube(PROBA, Y, configurations=["a", "b"]).shape == (40, 2)
+    assert as_cube({"a": np.column_stack([P, P[::-1]])}, Y).sizes["repeat"] == 2  # does not add up to one
+    assert as_cube({"a": np.column_stack([Y, 1 - Y])}, Y).sizes["repeat"] == 2  # whole numbers are labels
+    assert as_cube({"a": np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA)}, Y).sizes["repeat"] == 2  # gaps in one column
+
+
+def test_columns_that_add_up_to_one_but_are_not_the_classes_are_refused():
+    three = np.column_stack([P / 2, P / 2, 1 - P])
+    with pytest.raises(InputError, match=r"3 columns for each configuration .* `labels` hold 2 classes\. Name the"):
+        as_cube({"a": three}, Y)
+    assert as_cube({"a": three}, Y, repeats=[1, 2, 3]).sizes["repeat"] == 3
+    assert as_cube({"a": np.full((40, 3), 1 / 3)}, Y).sizes["repeat"] == 3  # one constant, however it is read
+    with pytest.raises(InputError, match=r"one column for each of the classes 0, 1, .* say `classes=`; if config"):
+        as_cube(PROBA, Y)
+
+
+def test_class_probabilities_on_dask():
+    array = pytest.importorskip("dask.array")
+    lazy = array.from_array(np.stack([PROBA, PROBA], axis=1), chunks=(40, 1, 2))
+    assert np.array_equal(as_cube(lazy, Y, kind="probability"), np.column_stack([P, P]))
+
+
+# -- masked values
+
+
+def test_masked_predictions_are_not_predicted():
+    mask = np.arange(40) == 3
+    for cube in (
+        as_cube(np.ma.array(P, mask=mask), Y),
+        as_cube({"a": np.ma.array(P, mask=mask)}, Y),
+        as_cube([np.ma.array(P, mask=mask)], Y),
+        read_predictions({"a": np.ma.array(P, mask=mask), "y": Y}),
+    ):
+        assert np.flatnonzero(np.isnan(cube.values)).tolist() == [3]
+        assert cube.values[~mask, 0].tolist() == P[~mask].tolist()
+    whole = as_cube({"a": np.ma.array(Y, mask=mask)}, Y)
+    text = as_cube({"a": np.ma.array(np.where(Y, "b", "a"), mask=mask)}, np.where(Y, "b", "a"), positive="b")
+    assert np.flatnonzero(np.isnan(whole.values)).tolist() == np.flatnonzero(np.isnan(text.values)).tolist() == [3]
+
+
+def test_masked_predictions_on_dask():
+    array = pytest.importorskip("dask.array")
+    lazy = array.from_array(np.ma.array(P[:, None], mask=(np.arange(40) == 3)[:, None]), chunks=(40, 1), asarray=False)
+    for given in (lazy, xr.DataArray(lazy, dims=("sample", "configuration"))):
+        assert np.flatnonzero(np.isnan(as_cube(given, Y, kind="probability").values)).tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["labels", "weights", "folds", "groups", "event"])
+def test_masked_values_of_samples_are_refused(name):
+    given = {"labels": Y, name: np.ma.array(Y, mask=np.isin(np.arange(40), [2, 5]))}
+    kind = "score" if name == "event" else None
+    with pytest.raises(InputError, match=f"`{name}` are masked for samples 's2', 's5'; give every sample its value"):
+        as_cube(P, samples=[f"s{i}" for i in range(40)], kind=kind, **given)
+
+
+def test_masked_fold_tables_names_and_orange_arrays_are_refused():
+    table = np.ma.array(np.zeros((40, 2), int), mask=np.arange(80).reshape(40, 2) == 7)
+    with pytest.raises(InputError, match="`folds` are masked for samples 3;"):
+        as_cube(np.column_stack([P, P])[:, None], Y, folds=table)
+    with pytest.raises(InputError, match="`folds` are masked in places 1;"):
+        as_cube(P, Y, folds=[np.ma.array(np.arange(20), mask=np.arange(20) == 1), np.arange(20, 40)])
+    with pytest.raises(InputError, match="names of 'sample' are masked in places 0"):
+        as_cube(P, Y, samples=np.ma.array(np.arange(40), mask=np.arange(40) == 0))
+    orange = {"row_indices": np.arange(40), "actual": Y, "predicted": np.ma.array(P[None], mask=P[None] > 0.5)}
+    with pytest.raises(InputError, match="array 'predicted' is masked; Orange's Results hold no masks"):
+        read_predictions(orange)
+
+
+# -- mlr3 tables of several learners
+
+
+def mlr3(learners=3, repeats=2, **names):
+    rows = [
+        {"learner": f"l{a}", "repeat": r, "fold": i % 4, "row_ids": i, "truth": "ab"[i % 2], "response": "a",
+         "prob.a": round(p, 6), "prob.b": round(1 - p, 6)}
+        for a in range(learners) for r in range(repeats) for i, p in enumerate(RNG.random(20))
+    ]  # fmt: skip
+    return pd.DataFrame(rows).rename(columns=names)
+
+
+@pytest.mark.parametrize("learner", ["learner", "learner_id", "task_id"])
+def test_mlr3_learner_names_the_configuration_and_repeat_the_repeat(learner):
+    frame = mlr3(learner=learner) if learner != "learner" else mlr3()
+    frame = frame.rename(columns={"learner": learner})
+    cube = read_predictions(frame, positive="b")
+    assert dict(cube.sizes) == {"sample": 20, "configuration": 3, "repeat": 2}
+    assert cube["configuration"].values.tolist() == ["l0", "l1", "l2"]
+    assert set(cube["fold"].values[:, 0]) == {0, 1, 2, 3}
+    assert cube.values[:, 1, 1].tolist() == frame["prob.b"].values[60:80].tolist()
+
+
+def test_mlr3_learners_and_tasks_name_the_configuration_together():
+    both = pd.concat([mlr3().assign(task="small"), mlr3().assign(task="large")])
+    cube = read_predictions(both.assign(learner_id=both["learner"] + "x"), positive="b")
+    assert cube.sizes["configuration"] == 6
+    assert cube["configuration"].values[0] == "learner=l0, task=small"
+    assert read_predictions(mlr3(1), positive="b")["configuration"].values.tolist() == ["l0"]
+
+
+@pytest.mark.parametrize("drop", [["repeat", "fold"], ["repeat"], ["fold"], []])
+def test_mlr3_column_that_explains_duplicates_is_never_ignored(drop):
+    frame = mlr3(learner="method").rename(columns={"learner": "method"}).drop(columns=drop)
+    with pytest.raises(InputError, match=r"differ in column 'method', .* columns=\{'configuration': 'method'\}"):
+        read_predictions(frame, positive="b")
+    if "repeat" not in drop:
+        cube = read_predictions(frame, positive="b", columns={"configuration": "method"})
+        assert dict(cube.sizes) == {"sample": 20, "configuration": 3, "repeat": 2}
+
+
+def test_mlr3_iterations_of_several_learners_are_not_repeats():
+    frame = mlr3(3, 1).drop(columns="repeat").rename(columns={"learner": "method", "fold": "iteration"})
+    frame["iteration"] += 4 * frame["method"].str[1:].astype(int)
+    with pytest.raises(InputError, match="differ in column 'method'"):
+        read_predictions(frame, positive="b")
+
+
+def test_tidymodels_column_that_explains_duplicates_is_never_ignored():
+    frame = pd.DataFrame(
+        [
+            {"id": f"Bootstrap{b + 3 * a}", ".row": i, ".pred": RNG.random(), "y": i / 7, "model": f"m{a}"}
+            for a in range(2) for b in range(3) for i in range(10)
+        ]
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"differ in column 'model', .* columns=\{'configuration': 'model'\}"):
+        read_predictions(frame.rename(columns={"y": "label"}))
+    cube = read_predictions(frame, columns={"configuration": "model", "label": "y"})
+    assert cube["configuration"].values.tolist() == ["m0", "m1"]
+    sets = frame.assign(**{".config": "pre0_mod1", "id": "Fold1"}).drop_duplicates([".row", "model"])
+    cube = read_predictions(sets.rename(columns={"model": "wflow_id", "y": "label"}))
+    assert cube["configuration"].values.tolist() == [f"wflow_id=m{a}, .config=pre0_mod1" for a in range(2)]
+
+
+def test_long_table_duplicates_name_the_column_that_tells_them_apart():
+    frame = pd.DataFrame({"sample": [1, 2] * 4, "configuration": list("aabb") * 2, "seed": [1] * 4 + [2] * 4})
+    frame = frame.assign(prediction=RNG.random(8), label=[0, 1] * 4)
+    with pytest.raises(InputError, match=r"Column 'seed' tells them apart: .* columns=\{'repeat': 'seed'\}"):
+        read_predictions(frame)
+    assert read_predictions(frame, columns={"repeat": "seed"}).sizes["repeat"] == 2
+
+
+# -- caret's other columns
+
+
+def test_caret_columns_about_samples_are_not_tuning_values():
+    frame = pd.read_csv(FILES / "caret_repeatedcv.csv")
+    plain = read_predictions(frame, positive="virginica")
+    about = frame.assign(patient="p" + frame["rowIndex"].astype(str), age=40 + frame["rowIndex"] % 17, site="x")
+    cube = read_predictions(about.drop(columns="site"), positive="virginica")
+    assert cube.drop_vars(["patient", "age"]).drop_attrs().identical(plain.drop_attrs())
+    assert cube["patient"].dims == cube["age"].dims == ("sample",)
+    assert "columns 'patient', 'age' have one value per rowIndex" in " ".join(load_report(cube)["notes"])
+    assert read_predictions(about, positive="virginica").sizes == plain.sizes  # `site` is one value throughout
+
+
+def test_caret_column_that_is_nothing_is_refused():
+    frame = pd.read_csv(FILES / "caret_repeatedcv.csv")
+    with pytest.raises(InputError, match=r"caret: column 'seconds' is no tuning value \(it varies within one"):
+        read_predictions(frame.assign(seconds=np.arange(len(frame))), positive="virginica")
+    cv = pd.read_csv(FILES / "caret_multiclass.csv").rename(columns={"setosa": "x"})
+    with pytest.raises(InputError, match=r"of 'versicolor', 'virginica' but not of 'setosa'; is it column 'x'\?"):
+        read_predictions(cv)
+    boot = pd.read_csv(FILES / "caret_boot.csv").rename(columns={"Resample": "part"})
+    with pytest.raises(InputError, match=r"no `Resample` column, .* Was `Resample` renamed\?"):
+        read_predictions(boot, positive="virginica")
+    parts = pd.read_csv(FILES / "caret_cv.csv").rename(columns={"Resample": "part"})
+    cube = read_predictions(parts, positive="virginica")
+    assert "fold" not in cube.coords
+    assert "'part' names the folds; none were read" in load_report(cube)["notes"][0]
+    assert read_predictions(parts, positive="virginica", columns={"fold": "part"})["fold"].values[0] == "Fold1"
+
+
+# -- names are text
+
+
+ROLES = {"fold": "split", "group": "site", "configuration": "model", "sample": "who", "repeat": "run"}
+NAMES = {"fractions": ["1.1", "1.10"], "zeros": ["001", "1"], "floats": ["1", "1.0"]}
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("role", ROLES)
+def test_mapped_names_are_read_as_text(tmp_path, role, names):
+    first, second = NAMES[names]
+    rows = [{"sample": i, "configuration": c, "repeat": r, "prediction": round(RNG.random(), 3), "label": i % 2}
+            for c in "ab" for r in (0, 1) for i in range(8)]  # fmt: skip
+    table = pd.DataFrame(rows)
+    table["fold"] = table["group"] = table["sample"] % 4
+    ours = table[role].unique()[:2].tolist()
+    named = {ours[0]: first, ours[1]: second}
+    table[ROLES[role]] = [named.get(value, "3") for value in table[role]] if len(table[role].unique()) <= 4 else [
+        named.get(value, str(value + 10)) for value in table[role]
+    ]  # fmt: skip
+    path = tmp_path / "mine.csv"
+    table.drop(columns=role).to_csv(path, index=False)
+    cube = read_predictions(path, columns={role: ROLES[role]})
+    found = cube[role].values.ravel().tolist()
+    assert {first, second} <= set(found)
+    assert cube.sizes == {"sample": 8, "configuration": 2, "repeat": 2}
+
+
+def test_mapped_whole_numbers_stay_whole_numbers(tmp_path):
+    rows = "".join(f"{i},{i % 3 + 1},0.{i},{i % 2}\n" for i in range(1, 9))
+    path = save(tmp_path, "who,split,p,y\n" + rows)
+    cube = read_predictions(path, columns={"sample": "who", "fold": "split", "prediction": "p", "label": "y"})
+    assert cube["fold"].dtype.kind == cube["sample"].dtype.kind == cube["label"].dtype.kind == "i"
+
+
+def test_mapped_tuning_values_and_classes_stay_apart(tmp_path):
+    rows = "".join(f"{i},{v},0.{i}5,{i % 2}\n" for v in ("1.1", "1.10") for i in range(1, 9))
+    path = save(tmp_path, "sample,version,prediction,label\n" + rows)
+    assert read_predictions(path, columns={"configuration": ["version"]})["configuration"].values.tolist() == [
+        "version=1.1", "version=1.10",
+    ]  # fmt: skip
+    rows = "".join(f"{i},{('1.1', '1.10', '2')[i % 3]},0.25,0.25,0.5\n" for i in range(1, 10))
+    path = save(tmp_path, "sample,y,prediction_1.1,prediction_1.10,prediction_2\n" + rows)
+    assert sorted(set(read_predictions(path, columns={"label": "y"})["label"].values)) == ["1.1", "1.10", "2"]
+
+
+def test_command_line_columns_are_read_as_text(tmp_path, capsys):
+    rows = "".join(f"{i},{i % 2},0.{(7 * i) % 10}1,{('1.1', '1.10')[i // 20]}\n" for i in range(40))
+    path = save(tmp_path, "sample,label,prediction,split\n" + rows)
+    assert cli.main(["describe", str(path), "--columns", "fold=split"]) == 0
+    assert "2-fold" in capsys.readouterr().out
+
+
+def test_mapped_columns_are_never_ignored(tmp_path):
+    frame = pd.read_csv(FILES / "tidymodels_cv.csv").assign(site=lambda t: t[".row"] % 7)
+    cube = read_predictions(frame, positive="virginica", columns={"group": "site"})
+    assert (cube["group"] == cube["sample"] % 7).all()
+    wide = pd.read_csv(FILES / "julearn_proba.csv", index_col=0).assign(site=1)
+    with pytest.raises(InputError, match=r"layout 'julearn' has no place for columns\['group'\]"):
+        read_predictions(wide, positive="virginica", columns={"group": "site"})
+
+
+# -- --labels
+
+
+def run_labels(tmp_path, labels, samples=("001", "1", "2", "3")):
+    rows = "".join(f"{name},0.{i + 1}\n" for i, name in enumerate(samples))
+    path = save(tmp_path, "sample,prediction\n" + rows)
+    return cli.main(["describe", str(path), "--labels", str(labels)])
+
+
+def test_labels_file_is_never_fetched(tmp_path, capsys, monkeypatch):
+    def fetched(*_, **__):
+        raise AssertionError("fetched")
+
+    monkeypatch.setattr("urllib.request.urlopen", fetched)
+    assert run_labels(tmp_path, "http://localhost:1/truth.csv") == 2
+    assert "--labels: no such file: 'http://localhost:1/truth.csv'" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "pipe")
+    assert run_labels(tmp_path, tmp_path / "pipe") == 2
+
+
+def test_labels_file_ids_are_text(tmp_path, capsys):
+    good = save(tmp_path, "id,y\n3,0\n2,1\n001,0\n1,1\n", "good.csv")
+    assert run_labels(tmp_path, good) == 0
+    capsys.readouterr()
+    assert run_labels(tmp_path, save(tmp_path, "id,y\n1,0\n2,1\n3,1\n01,0\n", "bad.csv")) == 2
+    assert "only in --labels: '01'; only in `predictions`: '001'" in capsys.readouterr().err
+    assert run_labels(tmp_path, save(tmp_path, "y\n0\n1\n0\n1\n", "one.csv")) == 0
+    assert run_labels(tmp_path, save(tmp_path, "y;z;w\n0;1;1\n", "three.csv")) == 2
+    assert "must have one column (labels) or two (ids, labels); found 3" in capsys.readouterr().err
+    assert run_labels(tmp_path, save(tmp_path, "id,y\n,0\n2,1\n", "gap.csv")) == 2
+    assert "has rows without an id" in capsys.readouterr().err
+    assert run_labels(tmp_path, save(tmp_path, "\x00\x01\x02", "binary.csv")) == 2
+    assert "--labels: binary.csv: this is a binary file" in capsys.readouterr().err
+
+
+def test_labels_and_positive_keep_classes_apart(tmp_path, capsys):
+    labels = save(tmp_path, "id,y\n001,1.1\n1,1.10\n2,1.1\n3,1.10\n", "y.csv")
+    path = save(tmp_path, "sample,prediction\n001,0.1\n1,0.2\n2,0.3\n3,0.4\n")
+    for positive in ("1.1", "1.10"):
+        out = ["--labels", str(labels), "--positive", positive, "--kind", "probability"]
+        assert cli.main(["describe", str(path), *out]) == 0
+        assert f"positive class, {positive}\n" in capsys.readouterr().out
+
+
+# -- law: renaming or recasing columns gives the same cube or an error, never another cube
+
+
+def truth(name, **options):
+    return pd.read_csv(FILES / name, **options)["species"]
+
+
+LONG = "sample,configuration,repeat,fold,group,weight,prediction,label\n" + "".join(
+    f"s{i},{c},{r},{(i + r) % 3},{i % 4},{1 + i % 2},0.{(7 * i + 3 * r) % 10}{i},{i % 2}\n"
+    for c in "ab"
+    for r in (1, 2)
+    for i in range(12)
+)
+WIDE = "sample,label,fold,group,weight,m1,m2\n" + "".join(
+    f"s{i},{i % 2},{i % 3},{i % 4},{1 + i % 2},0.{i}1,0.{(3 * i) % 10}7\n" for i in range(12)
+)
+JADBIO = "Sample name,Prob ( class = 0 ),Prob ( class = 1 ),Label\ns1,0.9,0.1,0\ns2,0.2,0.8,1\n"
+AMLB = "no,yes,predictions,truth,fold\n0.9,0.1,no,no,1\n0.2,0.8,yes,yes,2\n0.3,0.7,yes,no,2\n"
+MLR3 = mlr3().to_csv(index=False)
+ITERATIONS = mlr3(3, 1).drop(columns="repeat").rename(columns={"fold": "iteration"}).to_csv(index=False)
+TEXTS = {"long": LONG, "wide": WIDE, "jadbio": JADBIO, "amlb": AMLB, "mlr3": MLR3, "mlr3_iterations": ITERATIONS}
+NOT_READ = {"h2o_zero_filled", "weka_no_ids", "weka_experimenter", "caret_scores", "sklearn_scores", "h2o_truth",
+            "autogluon_truth"}  # fmt: skip
+OPTIONS = {
+    "amlb": {"positive": "yes"},
+    "mlr3": {"positive": "b"},
+    "mlr3_iterations": {"positive": "b"},
+    "h2o_bare": {"labels": truth("h2o_truth.csv"), "positive": "virginica"},
+    "autogluon_gbm": {"labels": truth("autogluon_truth.csv", index_col=0), "positive": "virginica"},
+    "autogluon_knn": {"labels": truth("autogluon_truth.csv", index_col=0), "positive": "virginica"},
+    "pycaret_regression": {"columns": {"label": "pl"}},
+}
+REAL = sorted({path.stem: path for path in FILES.iterdir() if path.suffix in (".csv", ".arff")}.keys() - NOT_READ)
+CASES = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "title": str.title,
+    "swapped": str.swapcase,
+    "dots": lambda name: name.replace("_", ".") if "_" in name else name.replace(".", "_"),
+    "spaces": lambda name: name.replace("_", " "),
+}
+
+
+OPTIONAL = ("fold", "group", "weight", "event")
+QUOTES = "'\""
+ATTRIBUTE = re.compile(r"""(?im)^(@attribute\s+)("[^"]+"|'[^'\\]+'|[^\s'"]+)(?=\s)""")
+
+
+def with_header(text, change):
+    """Return the text of a table with its columns renamed."""
+    if ATTRIBUTE.search(text):
+        return ATTRIBUTE.sub(lambda part: f'{part[1]}"{change(part[2].strip(QUOTES))}"', text)
+    head, _, body = text.partition("\n")
+    return ",".join(f'"{change(name)}"' if name else "" for name in next(csv.reader([head]))) + "\n" + body
+
+
+def names_of(text):
+    """Return the names of the columns."""
+    found = [part.strip(QUOTES) for _, part in ATTRIBUTE.findall(text)]
+    return found or [name for name in next(csv.reader([text.partition("\n")[0]])) if name]
+
+
+def content(cube):
+    """Return what a cube says, whatever its configurations are called."""
+    out = {"dims": cube.dims, "shape": cube.shape, "values": str(np.round(cube.values, 9).tolist())}
+    for name in ("sample", "repeat", "label", "fold", "group", "weight", "event", "kind", "positive", "threshold"):
+        if name in cube.coords:
+            out[name] = [str(value) for value in cube[name].values.ravel()]
+    return out
+
+
+def read_text_table(folder, text, name):
+    positive = {"positive": "virginica"} if "virginica" in text and "setosa" not in text else {}
+    return read_predictions(save(folder, text, name), **OPTIONS.get(Path(name).stem, positive))
+
+
+@pytest.mark.parametrize("name", [*REAL, *TEXTS])
+def test_renamed_or_recased_columns_give_the_same_cube_or_an_error(tmp_path, name):
+    path = next((FILES / f"{name}{end}" for end in (".csv", ".arff") if (FILES / f"{name}{end}").exists()), None)
+    text = path.read_text() if path else TEXTS[name]
+    file = path.name if path else f"{name}.csv"
+    right = content(read_text_table(tmp_path, text, file))
+    assert content(read_text_table(tmp_path, with_header(text, str), file)) == right
+    every = names_of(text)
+    changes = [(how, chosen, change) for how, change in CASES.items() for chosen in ([*every], *([c] for c in every))]
+    changes += [("renamed", [chosen], lambda _: "column_7") for chosen in every]
+    wrong = []
+    for how, chosen, change in changes:
+        changed = with_header(text, lambda name, of=chosen, by=change: by(name) if name in of else name)
+        try:
+            found = content(read_text_table(tmp_path, changed, file))
+        except InputError:
+            continue
+        if how == "renamed":  # what nobody can recognise may be missing, but nothing may be in its place
+            found = {key: right[key] if key not in found and key in OPTIONAL else found.get(key) for key in right}
+        if found != right:
+            wrong.append((how, chosen, [key for key in right if found.get(key) != right[key]]))
+    assert not wrong, wrong
+
+
+ARRAYS = {
+    **{path.stem: dict(np.load(path)) for path in FILES.glob("*.npz")},
+    "named": {
+        "prediction": np.stack([PROBA, PROBA[:, ::-1]], axis=1), "label": Y, "fold": np.arange(40) % 5,
+        "classes": np.array([1, 0]), "weight": 1 + Y, "group": np.arange(40) // 2,
+    },
+    "repeats": {"prediction": np.stack([PROBA, PROBA[:, ::-1]], axis=1), "repeat": np.array([4, 5]), "y": Y},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_renamed_or_recased_arrays_give_the_same_cube_or_an_error(name):
+    arrays = ARRAYS[name]
+    right = content(read_predictions(arrays))
+    wrong = []
+    for how, change in {**CASES, "renamed": lambda _: "column_7"}.items():
+        for chosen in arrays:
+            if change(chosen) == chosen:
+                continue
+            try:
+                found = content(read_predictions({change(k) if k == chosen else k: v for k, v in arrays.items()}))
+            except InputError:
+                continue
+            if found != right:
+                wrong.append((how, chosen))
+    assert not wrong, wrong
+
+
+def test_arrays_that_mean_nothing_are_refused():
+    with pytest.raises(InputError, match=r"arrays 'classnames', which mean nothing here\. Drop .*: label, fold"):
+        read_predictions({"prediction": P, "y": Y, "classnames": np.array([1, 0])})
+    with pytest.raises(InputError, match=r"arrays 'fold' are not part of Orange's Results"):
+        read_predictions({**ARRAYS["orange_results"], "fold": np.arange(3)})
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (LONG.replace("fold", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
+        (AMLB.replace("fold", "part", 1), r"layout 'amlb': columns 'no', 'yes', 'part' should be the classes"),
+        (WIDE.replace("fold", "part", 1), r"wide table: 'part' lie outside \[0, 1\] while other columns hold prob"),
+        ("target,repeat1_p0\n1,0.5\n0,0.4\n", r"julearn: .* found repeats 1 and other columns none\."),
+        ("target,repeat0_p0,x\n1,0.5,1\n0,0.4,1\n", r"julearn: .* found repeats 0 and other columns 'x'\."),
+        ("inst#,actual,predicted,prediction\n1,1:a,1:a,.9\n2,2:b,1:a,.9\n", r"Weka: there is no column `error`"),
+        ("inst#,actual,predicted,error,p\n1,1:a,1:a,,.9\n2,2:b,1:a,+,.9\n", r"Weka: neither a column `prediction`"),
+        ("inst#,actual,predicted,error,a,b\n1,1,2,1,s,t\n2,3,4,1,u,v\n", r"Weka: samples could be named by 'a', 'b'"),
+    ],
+)  # fmt: skip
+def test_columns_that_lost_their_names_are_refused(tmp_path, text, match):
+    with pytest.raises(InputError, match=match):
+        read_predictions(save(tmp_path, text))

@@ -1,0 +1,957 @@
+"""Interval methods: against other software, by hand, at the edges, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import cvstats as cs
+from cvstats.intervals import get_method, interval_limits
+from cvstats.intervals.calibration import BOUNDED, bbc_x, constants, standing_out
+from cvstats.intervals.evidence import Evidence
+from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
+from cvstats.intervals.scales import (
+    LogScale,
+    UnitScale,
+    UnitSpread,
+    quantiles,
+    scale_of,
+    selection_variance,
+    wilson_limits,
+)
+from cvstats.metrics import get_metric
+from cvstats.resample import Bootstrap
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+def labels_cube(correct):
+    """Return a cube of 0/1 predictions that are right where `correct` is 1."""
+    correct = np.asarray(correct)
+    labels = np.arange(len(correct)) % 2
+    return cs.as_cube(np.where(correct == 1, labels[:, None], 1 - labels[:, None]), labels, kind="label")
+
+
+def numbers_cube(n=40, c=6, seed=0):
+    """Return a cube of predicted numbers; later configurations are noisier."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=n)
+    return cs.as_cube(truth[:, None] + rng.normal(size=(n, c)) * np.linspace(0.5, 1.5, c), truth, kind="value")
+
+
+def scores_cube(n=60, c=5, seed=0, shift=1.2):
+    """Return a cube of scores of two classes; every third sample is positive."""
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(n) % 3 == 0).astype(int)
+    return cs.as_cube(rng.normal(size=(n, c)) + shift * labels[:, None], labels, kind="score")
+
+
+def evidence(metric="accuracy", **changes):
+    """Return evidence of three configurations, with whatever is changed."""
+    values = {
+        "metric": get_metric(metric),
+        "estimate": 0.75,
+        "bbc": 0.75,
+        "naive": 0.8,
+        "scores": np.array([0.8, 0.7, 0.6]),
+        "variance": np.array([0.8 * 0.2, 0.7 * 0.3, 0.6 * 0.4]) / 50,
+        "chosen": np.array([0.8, 0.8, 0.8, 0.7, 0.6]),
+        "values": np.linspace(0.6, 0.9, 101),
+        "n": 50,
+        "smallest_class": 50,
+        "wins": np.array([0.6, 0.2, 0.2]),
+    }
+    return Evidence(**{**values, **changes})
+
+
+def both(out):
+    return [float(out.conf_low), float(out.conf_high)]
+
+
+class TestPercentile:
+    def test_quantiles_are_of_type_7(self):
+        low, high, error = cs.percentile().limits(evidence(values=np.arange(11.0)), 0.9)
+        np.testing.assert_allclose([low, high], [0.5, 9.5])
+        assert error == pytest.approx(np.std(np.arange(11), ddof=1))
+
+    def test_is_the_interval_of_the_kept_draws(self):
+        out = cs.bbc(cs.simulate_cube(40, 10, rng=1), "accuracy", rng=1, keep_draws=True)
+        draws = out.draw_estimate.values
+        np.testing.assert_allclose(both(out), np.quantile(draws, [0.025, 0.975]))
+        np.testing.assert_allclose([out.bound_low, out.bound_high], np.quantile(draws, [0.05, 0.95]))
+
+    def test_two_draws_have_a_spread_and_one_has_none(self):
+        low, high, error = cs.percentile().limits(evidence(values=np.array([0.2, 0.4])), 0.5)
+        assert (low, high, error) == pytest.approx((0.25, 0.35, np.sqrt(0.02)))
+        assert np.isnan(cs.percentile().limits(evidence(values=np.array([0.3])), 0.5)[2])
+
+    def test_no_draws_give_nan(self):
+        assert np.isnan(cs.percentile().limits(evidence(values=np.array([])), 0.95)).all()
+
+
+class TestCalibratedByHand:
+    def test_wilson_limits_at_the_effective_size(self):
+        found = cs.calibrated(kappa=1.3, psi=1.0, safe_upper=False).limits(evidence(estimator="bbc_ncv"), 0.95)
+        selection = np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1)
+        wobble = 0.75 * 0.25
+        size = wobble / (1.3 * wobble / 50 + selection)
+        t = stats.t.ppf(0.975, 49)
+        np.testing.assert_allclose(found[:2], wilson_limits(0.75, size, t), rtol=1e-12)
+        assert found[2] == pytest.approx(np.sqrt(1.3 * wobble / 50 + selection))
+
+    def test_upper_limit_heeds_bbc_x(self):
+        plain = cs.calibrated(safe_upper=False)
+        nested, refitted = evidence(estimator="bbc_ncv"), evidence()
+        kappa = cs.calibrated(kappa=1.3, psi=1.0, safe_upper=False)
+        assert plain.limits(refitted, 0.95)[0] == kappa.limits(nested, 0.95)[0]
+        assert plain.limits(refitted, 0.95)[1] > kappa.limits(nested, 0.95)[1]
+
+    def test_loss_on_the_log_scale(self):
+        given = evidence(
+            "mse",
+            estimate=2.0,
+            bbc=2.0,
+            naive=1.8,
+            scores=np.array([1.8, 4.0]),
+            variance=np.array([0.4, 0.1]),
+            chosen=np.array([1.8, 1.8, 4.0]),
+            wins=np.array([1.0, 0.0]),
+            estimator="bbc_ncv",
+        )
+        low, high, error = cs.calibrated(kappa=1.5, psi=1.0).limits(given, 0.95)
+        own = max(0.5 / (1.8**2 + 4.0**2), 0.4 / 1.8**2)  # the winners are noisier than the pool
+        se = np.sqrt(1.5 * own + np.var([1.8, 1.8, 4.0], ddof=1) / 4)
+        t = stats.t.ppf(0.975, 49)
+        np.testing.assert_allclose([low, high], 2 * np.exp([-t * se, t * se]))
+        assert error == pytest.approx(2 * se)
+
+    def test_relative_variance_of_the_pool_by_hand(self):
+        given = evidence("mse", estimate=2.0, scores=np.array([1.5, 3.0]), variance=np.array([0.02, 0.3]))
+        given = replace(given, chosen=np.array([1.5, 1.5, 3.0]), wins=None)
+        scale = scale_of(given.metric)
+        pooled = 1.7 * 0.32 / (1.5**2 + 3.0**2) + 0.6 * 0.75 / 2.0**2  # var(1.5, 1.5, 3) = .75
+        assert scale.spread(given, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        quiet = replace(given, wins=np.array([1.0, 0.0]))  # the winners are less noisy than the pool
+        assert scale.spread(quiet, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        gap = replace(given, scores=np.array([1.5, 3.0, np.nan]), variance=np.array([0.02, 0.3, np.nan]))
+        assert scale.spread(gap, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        for perfect in (replace(given, estimate=0.0), replace(given, scores=np.zeros(2), estimate=1.0)):
+            assert scale.spread(perfect, 1.7, 0.6).std_error == 0
+        r2 = replace(given, metric=get_metric("r2"), estimate=-1.0, scores=np.array([-0.5, -2.0]))
+        assert scale_of(r2.metric).spread(r2, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))  # losses are 1 - r2
+
+    def test_groups_count_as_units(self):
+        few, many = evidence(n=10), evidence(n=50)
+        method = cs.calibrated()
+        assert method.limits(few, 0.95)[0] < method.limits(many, 0.95)[0]
+
+    def test_effective_size_is_capped_at_n(self):
+        quiet = evidence(variance=np.full(3, 1e-6))
+        scale = scale_of(quiet.metric)
+        assert scale.spread(quiet, 1.0, 0.0).n_eff == 50
+
+    def test_effective_size_by_hand(self):
+        noisy = evidence(variance=np.array([0.16, 0.21, 0.24]) / 20)
+        assert scale_of(noisy.metric).spread(noisy, 1.0, 0.0).n_eff == pytest.approx(20)
+        # Matthews' coefficient has a range of 2: theta = (score + 1) / 2, and variances are divided by 4
+        given = evidence("mcc", scores=np.array([0.6, 0.2]), variance=np.array([0.04, 0.06]))
+        assert scale_of(given.metric).spread(given, 1.0, 0.0).n_eff == pytest.approx((0.8 * 0.2 + 0.6 * 0.4) / 0.025)
+        spread = scale_of(given.metric).spread(given, 1.3, 0.5)
+        assert spread.extra == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
+        loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]))
+        assert scale_of(loss.metric).spread(loss, 1.0, 0.0).n_eff == pytest.approx((0.21 + 0.24) / 0.03)
+        gap = evidence(scores=np.array([0.8, 0.7, np.nan]), variance=np.array([0.02, 0.01, np.nan]))
+        assert scale_of(gap.metric).spread(gap, 1.0, 0.0).n_eff == pytest.approx(0.37 / 0.03)
+        tiny = evidence(variance=np.full(3, 10.0))
+        assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0).n_eff == 1.0
+
+    def test_degenerate_cases(self):
+        scale = UnitScale(best=1.0, worst=0.0)
+        still = evidence(scores=np.ones(3), variance=np.zeros(3), chosen=np.ones(5))
+        assert scale.spread(still, 1.3, 1.0).n_eff == 50  # both sums vanish
+        assert scale.spread(still, 1.3, 1.0).size(1.0) == pytest.approx(50 / 1.3)  # V_s = 0
+        edge = scale.spread(evidence(), 1.0, 1.0)
+        assert edge.size(1.0) == edge.size(1 - 1 / 100)  # c is kept off the end
+
+    @pytest.mark.parametrize(
+        ("n_eff", "centre", "kept"), [(10, 1.0, 0.95), (10, 0.0, 0.05), (10, 0.93, 0.93), (1, 1, 0.5)]
+    )
+    def test_size_by_hand(self, n_eff, centre, kept):
+        wobble = kept * (1 - kept)
+        assert UnitSpread(n_eff, 1.3, 0.002).size(centre) == pytest.approx(wobble / (1.3 * wobble / n_eff + 0.002))
+
+    @pytest.mark.parametrize(
+        ("best", "worst", "width"), [(1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, -1.0, 2.0), (0.0, 2.0, 2.0)]
+    )
+    def test_errors_are_in_the_metrics_unit(self, best, worst, width):
+        scale = UnitScale(best=best, worst=worst)
+        assert scale.error_back(0.4, 0.1) == pytest.approx(0.1 * width)
+        assert [scale.back(0.0), scale.back(1.0)] == [worst, best]
+        assert [scale.forward(worst), scale.forward(best)] == [0.0, 1.0]
+
+    def test_matthews_correlation_by_hand(self):
+        """A range of width 2: scores, variances and the result are mapped to [0, 1] and back."""
+        given = evidence(
+            "mcc", estimate=0.5, bbc=0.5, naive=0.6, scores=np.array([0.6, 0.4]), wins=np.array([0.5, 0.5])
+        )
+        given = replace(given, variance=np.array([0.012, 0.016]), chosen=np.array([0.6, 0.6, 0.4]), estimator="bbc_ncv")
+        theta, n = np.array([0.8, 0.7]), 50
+        n_eff = min(n, np.sum(theta * (1 - theta)) / (0.028 / 4))
+        c = 0.75
+        size = c * (1 - c) / (1.15 * c * (1 - c) / n_eff + np.var([0.6, 0.6, 0.4], ddof=1) / 4)
+        low, high = wilson_limits(c, size, stats.t.ppf(0.975, 49))
+        found = cs.calibrated().limits(given, 0.95)
+        np.testing.assert_allclose(found, [2 * low - 1, 2 * high - 1, 2 * np.sqrt(c * (1 - c) / size)], rtol=1e-9)
+
+    def test_noise_without_room_for_it(self):
+        """All scores at the end of the range but variances above zero: the size of the sample is all there is."""
+        given = evidence(scores=np.ones(3), variance=np.full(3, 0.01))
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.3, 1.0).n_eff == 50
+
+    @pytest.mark.parametrize(("bbc", "expected"), [(0.65, 0.7), (0.7, 0.7), (0.85, 0.85), (0.8, 0.8)])
+    def test_bbc_x_at_and_beyond_its_ends(self, bbc, expected):
+        """Below the mean of all configurations (.7) it is the mean; at the naive score (.8) and above it is BBC."""
+        assert bbc_x(evidence(bbc=bbc)) == pytest.approx(expected)
+
+    @pytest.mark.parametrize(
+        ("wins", "own"),
+        [
+            ([0.5, 0.25, 0.0, 0.25, 0.0, 0.0], (0.5 * 0.01 / 0.0625 + 0.25 * 0.02 / 0.25) / 0.75),
+            ([0.0, 0.0, 0.0, 0.5, 0.3, 0.2], 0.045 / 1.3125),
+            ([0.2, 0.0, 0.1, 0.3, 0.0, 0.4], 0.01 / 0.0625),
+        ],
+    )
+    def test_relative_variance_of_winners_that_have_one(self, wins, own):
+        """Losses .25, .5, 1, then an infinite one, one whose variance is unknown, and none at all."""
+        given = evidence(
+            "mse",
+            estimate=0.5,
+            scores=np.array([0.25, 0.5, 1.0, np.inf, 0.3, 0.0]),
+            variance=np.array([0.01, 0.02, 0.01, 0.5, np.nan, 0.005]),
+            chosen=np.array([0.25, 0.5]),
+            wins=np.array(wins),
+        )
+        if wins[2]:
+            own = (0.2 * 0.01 / 0.0625 + 0.1 * 0.01 / 1.0) / 0.3
+        error = LogScale(best=0.0, sign=-1).spread(given, 1.75, 1.0).std_error
+        assert error == pytest.approx(np.sqrt(1.75 * own + np.var([0.25, 0.5], ddof=1) / 0.25))
+
+    def test_scores_too_large_to_be_squared(self):
+        for metric, value in (("mse", 1e151), ("r2", -1e151)):
+            given = evidence(metric, estimate=value, chosen=np.array([value, np.inf, 0.5, np.nan]))
+            limits, notes = interval_limits(get_method("calibrated"), given, 0.95)
+            assert np.isnan(np.hstack(list(limits.values()))).all()
+            assert notes == ("limits are NaN: scores beyond 1e+150 have no variance",)
+            assert interval_limits(get_method("percentile"), given, 0.95)[1] == ()
+        large = evidence(
+            "mse", estimate=1e9, naive=1e9, bbc=1e9, scores=np.full(3, 1e9), chosen=np.array([1e9, np.nan])
+        )
+        assert interval_limits(get_method("calibrated"), large, 0.95)[1] == ()
+
+    def test_quantiles_are_taken_along_the_last_axis(self):
+        values = np.array([[0.1, 0.5, 0.9, np.nan], [3.0, 1.0, 2.0, 4.0], [1.0, np.inf, np.inf, 0.0]])
+        found = quantiles(values, [0.0, 0.4, 0.5, 0.6])
+        for row, expected in zip(
+            found, [[0.1, 0.42, 0.5, 0.58], [1.0, 2.2, 2.5, 2.8], [0, *[np.inf] * 3]], strict=True
+        ):
+            np.testing.assert_allclose(row, expected)  # between a finite and an infinite value lies infinity
+        np.testing.assert_array_equal(quantiles(-values[2], [0.0, 0.4, 0.6, 1.0]), [-np.inf, -np.inf, -np.inf, 0.0])
+        np.testing.assert_allclose(quantiles(values[0], [0.0, 0.5, 1.0]), [0.1, 0.5, 0.9])
+
+    def test_variance_of_what_draws_chose(self):
+        for chosen, expected in (([], 0.0), ([0.7], 0.0), ([0.7, 0.9], 0.02), ([0.7, np.inf, 0.9], 0.02)):
+            assert selection_variance(evidence(chosen=np.array(chosen))) == pytest.approx(expected)
+
+    def test_an_upper_limit_is_not_lowered_by_what_was_not_seen(self):
+        given = evidence("log_loss", estimate=0.3, bbc=0.3, naive=0.25, scores=np.array([0.25, 0.3, 0.4]))
+        plain = cs.calibrated().limits(given, 0.95)
+        assert cs.calibrated().limits(replace(given, unseen=0.31), 0.95) == plain
+        more = cs.calibrated().limits(replace(given, unseen=30.0), 0.95)
+        share = 1 - 0.025 ** (1 / 50)
+        assert more == pytest.approx((plain[0], (1 - share) * 0.3 + share * 30, plain[2]))
+
+    def test_centres_beyond_the_ends_are_kept_at_them(self):
+        spread = UnitScale(best=1.0, worst=0.0).spread(evidence(), 1.3, 1.0)
+        for beyond, end in ((-0.2, 0.0), (1.2, 1.0), (2.5, 1.0)):
+            assert spread.limits(beyond, 2.0) == spread.limits(end, 2.0)
+            assert spread.error(beyond) == spread.error(end) == 0
+
+    def test_the_best_loss_is_infinitely_good_on_the_log_scale(self):
+        assert scale_of(get_metric("mse")).forward(0.0) == np.inf
+        assert scale_of(get_metric("r2")).forward(1.0) == np.inf
+
+    @pytest.mark.parametrize(("direction", "ends"), [("maximize", (0, np.inf)), ("minimize", (-np.inf, 0))])
+    def test_without_a_good_end_there_is_no_scale(self, direction, ends):
+        metric = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=ends, name="own")
+        assert scale_of(metric) is None
+        mirrored = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=(-ends[1], -ends[0]), name="own")
+        scale = scale_of(mirrored)
+        assert isinstance(scale, LogScale)
+        assert scale.best == 0
+        assert scale.back(scale.forward(0.3 * -metric.sign)) == pytest.approx(0.3 * -metric.sign)
+
+    def test_constants_by_kind_of_metric(self):
+        assert BOUNDED["bbc"].kappa == 1.3
+        width = {}
+        for metric in ("accuracy", "auc"):
+            low, _, _ = cs.calibrated(safe_upper=False).limits(evidence(metric), 0.95)
+            width[metric] = 0.75 - low
+        assert width["auc"] > width["accuracy"]
+
+    @pytest.mark.parametrize(
+        ("metric", "estimator", "expected"),
+        [
+            ("accuracy", "bbc", (1.3, 1.0, "standing out")),
+            ("mcc", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
+            ("accuracy", "bbc_ncv", (1.15, 1.0, "never")),
+            ("accuracy", "bbc_x", (1.0, 0.5, "never")),
+            ("auc", "bbc", (1.5, 1.0, "always")),
+            ("concordance", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
+            ("auc", "bbc_ncv", (1.15, 1.0, "never")),
+            ("auc", "bbc_x", (1.0, 0.5, "never")),
+            ("mse", "bbc", (1.75, 1.0, "never")),
+            ("r2", "bbc_cross_repeat", (1.55, 1.0, "never")),
+            ("brier", "bbc_ncv", (1.55, 1.0, "never")),
+            ("log_loss", "bbc_x", (1.35, 0.5, "never")),
+        ],
+    )
+    def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
+        """Changing one asks for a new study, so they stand here a second time."""
+        given = evidence(metric, estimator=estimator)
+        found = constants(given, isinstance(scale_of(given.metric), UnitScale))
+        assert (found.kappa, found.psi, found.safe) == expected
+
+    @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
+    def test_scale_maps_the_range_to_zero_and_one(self, metric):
+        scale = scale_of(get_metric(metric))
+        assert isinstance(scale, UnitScale)
+        assert sorted((scale.back(0.0), scale.back(1.0))) == sorted(get_metric(metric).range)
+        assert scale.forward(scale.back(0.3)) == pytest.approx(0.3)
+
+    @pytest.mark.parametrize("metric", ["mse", "log_loss", "mae", "rmse", "r2", "brier"])
+    def test_losses_and_r2_use_the_log(self, metric):
+        scale = scale_of(get_metric(metric))
+        assert isinstance(scale, LogScale)
+        assert scale.back(scale.forward(0.4)) == pytest.approx(0.4)
+
+
+class TestSafeUpper:
+    def test_never_below_the_naive_wilson_limit(self):
+        given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
+        naive = scale_of(given.metric).spread(given, 1.0, 0.0).limits(0.95, stats.t.ppf(0.975, 49))[1]
+        assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
+        assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
+
+    def test_lower_limit_does_not_move(self):
+        given = evidence(naive=0.95)
+        lows = {cs.calibrated(safe_upper=safe).limits(given, 0.95)[0] for safe in (True, False, "auto")}
+        assert len(lows) == 1
+
+    @pytest.mark.parametrize(
+        ("wins", "share"),
+        [
+            ([0.2, 0.4, 0.4], 0.0),
+            ([0.4, 0.4, 0.2], 0.0),
+            ([0.65, 0.35, 0.0], 0.5),
+            ([0.5, 0.3, 0.2], 5 / 12),
+            ([0.8, 0.2, 0.0], 1.0),
+            ([1, 0, 0], 1.0),
+        ],
+    )
+    def test_standing_out_compares_with_the_next(self, wins, share):
+        assert standing_out(evidence(wins=np.array(wins, float))) == pytest.approx(share)
+
+    def test_two_configurations(self):
+        given = evidence(scores=np.array([0.7, 0.8]), wins=np.array([0.4, 0.6]))
+        assert standing_out(given) == pytest.approx(1 / 3)
+
+    @pytest.mark.parametrize("wins", [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    def test_a_winner_that_won_no_draw_does_not_stand_out(self, wins):
+        assert standing_out(evidence(wins=np.array(wins))) == 0
+
+    def test_standing_out_needs_a_rival(self):
+        assert standing_out(evidence(wins=None)) == 0
+        assert standing_out(evidence(scores=np.array([0.8]), wins=np.array([1.0]))) == 0
+
+    def test_automatic_rule_lies_between(self):
+        one = np.random.default_rng(3).random((60, 12)) < np.r_[0.9, np.full(11, 0.6)]
+        cube = labels_cube(one.astype(int))
+        highs = [
+            float(cs.winner(cube, "accuracy", interval=cs.calibrated(safe_upper=safe), rng=1).conf_high)
+            for safe in (False, "auto", True)
+        ]
+        assert highs == sorted(highs)
+        assert highs[1] == highs[2]  # one configuration wins nearly every draw
+
+    def test_rank_metrics_always_heed_the_naive_limit(self):
+        given = evidence("auc", naive=0.9, wins=np.array([0.3, 0.4, 0.3]))
+        auto, safe = cs.calibrated().limits(given, 0.95), cs.calibrated(safe_upper=True).limits(given, 0.95)
+        assert auto == safe
+
+    @pytest.mark.parametrize("bad", ["yes", 2, None])
+    def test_other_values_are_refused(self, bad):
+        with pytest.raises(ValueError, match="`safe_upper`"):
+            cs.calibrated(safe_upper=bad)
+
+    @pytest.mark.parametrize(("name", "bad"), [("kappa", -1.0), ("psi", np.nan)])
+    def test_constants_are_not_negative(self, name, bad):
+        with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0, or None for the tuned constant"):
+            cs.calibrated(**{name: bad})
+
+
+class TestEveryInterval:
+    """Laws that hold for any method a winner may have."""
+
+    CASES = (
+        ("calibrated", "accuracy", lambda: cs.simulate_cube(30, 20, beta=(54, 6), rng=1)),
+        ("calibrated", "error_rate", lambda: cs.simulate_cube(30, 20, rng=2)),
+        ("calibrated", "mcc", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "balanced_accuracy", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "f1", lambda: cs.simulate_cube(40, 10, rng=3)),
+        ("calibrated", "auc", scores_cube),
+        ("calibrated", "concordance", lambda: scores_cube().assign_coords(event=("sample", np.ones(60)))),
+        ("calibrated", "mse", numbers_cube),
+        ("calibrated", "rmse", numbers_cube),
+        ("calibrated", "r2", numbers_cube),
+        ("double_bootstrap", "accuracy", lambda: cs.simulate_cube(25, 6, rng=1)),
+        ("double_bootstrap", "auc", lambda: scores_cube(30, 4)),
+        ("percentile", "accuracy", lambda: cs.simulate_cube(30, 20, rng=1)),
+    )
+
+    @pytest.mark.filterwarnings("ignore:winner. every concordance is below .5")
+    @pytest.mark.parametrize(("interval", "metric", "make"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+    def test_order_level_and_range(self, interval, metric, make):
+        cube = make()
+        method = cs.double_bootstrap(outer=60, inner=15) if interval == "double_bootstrap" else interval
+        low_end, high_end = get_metric(metric).range
+        results = [cs.winner(cube, metric, interval=method, level=level, times=300, rng=1) for level in LEVELS]
+        for out in results:
+            assert low_end <= float(out.conf_low) <= float(out.estimate) <= float(out.conf_high) <= high_end
+        lows, highs = zip(*(both(out) for out in results), strict=True)
+        assert list(lows) == sorted(lows, reverse=True)
+        assert list(highs) == sorted(highs)
+        for out in results[1:]:
+            assert float(out.conf_low) <= float(out.bound_low)
+            assert float(out.bound_high) <= float(out.conf_high)
+
+    def test_a_bound_is_an_end_of_the_interval_at_twice_the_error(self):
+        cube = cs.simulate_cube(50, 10, rng=1)
+        one, two = cs.winner(cube, "accuracy", level=0.95, rng=1), cs.winner(cube, "accuracy", level=0.9, rng=1)
+        np.testing.assert_allclose([one.bound_low, one.bound_high], both(two))
+
+    @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "mcc"])
+    def test_perfect_winner(self, metric):
+        correct = np.ones((30, 3), int)
+        correct[::3, 1:] = 0
+        out = cs.winner(labels_cube(correct), metric, rng=1)
+        assert float(out.estimate) == pytest.approx(1.0, abs=0.002)  # an out-of-bag set of one class has MCC 0
+        assert float(out.conf_high) == pytest.approx(1.0, abs=1e-9)
+        assert 0.6 < float(out.conf_low) < 1.0
+
+    def test_all_perfect(self):
+        out = cs.winner(labels_cube(np.ones((30, 4), int)), "accuracy", rng=1)
+        assert float(out.conf_high) == 1.0
+        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.3, stats.t.ppf(0.975, 29))[0])
+
+    def test_perfect_auc(self):
+        out = cs.winner(scores_cube(45, 4, shift=30), "auc", rng=1)
+        assert float(out.estimate) == float(out.conf_high) == 1.0
+        assert 0.6 < float(out.conf_low) < 1.0
+
+    def test_one_configuration(self):
+        out = cs.winner(labels_cube(np.arange(40)[:, None] % 4 > 0), "accuracy", rng=1)
+        assert float(out.estimate) == float(out.naive) == 0.75
+        t = stats.t.ppf(0.975, 39)
+        size = 40 / 1.3  # nothing was selected: V_s = 0
+        found, expected = both(out), wilson_limits(0.75, size, t)
+        np.testing.assert_allclose(found, expected, atol=0.02)  # n_eff is estimated from the draws
+
+    def test_five_samples(self):
+        with pytest.warns(cs.CvstatsWarning, match="draws were unusable and drawn again"):
+            out = cs.winner(labels_cube([[1, 0], [1, 1], [0, 1], [1, 1], [1, 0]]), "accuracy", times=200, rng=1)
+        assert 0 <= float(out.conf_low) < float(out.estimate) <= float(out.conf_high) <= 1
+        assert float(out.conf_high - out.conf_low) > 0.5
+
+    @pytest.mark.parametrize(("metric", "cost"), [("log_loss", np.log(8)), ("brier", 49 / 64)])
+    def test_without_an_error_seen_the_upper_limit_allows_for_one(self, metric, cost):
+        rng = np.random.default_rng(1)
+        label = np.arange(40) % 2
+        good = np.where(label == 1, 1 - rng.uniform(0, 0.2, 40), rng.uniform(0, 0.2, 40))
+        cube = cs.as_cube(good[:, None], label, kind="probability")
+        found = cs.winner(cube, metric, times=200, rng=1, level=0.9)
+        share = 1 - 0.05 ** (1 / 40)
+        assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
+        share = 1 - 0.1 ** (1 / 40)
+        assert found["bound_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
+        good[0] = 0.5  # the truth got no more than one half: an error has been seen
+        seen = cs.winner(cs.as_cube(good[:, None], label, kind="probability"), metric, times=200, rng=1, level=0.9)
+        share = 1 - 0.05 ** (1 / 40)
+        assert seen["conf_high"].item() < (1 - share) * seen["estimate"].item() + share * cost
+
+    def test_without_an_error_seen_among_three_classes_a_brier_score_counts_both_sides(self):
+        label = np.arange(30) % 3
+        p = np.full((30, 1, 3), 0.05)
+        p[np.arange(30), 0, label] = 0.9
+        p[:15, 0] = p[:15, 0] * 0.9 + 0.1 / 3  # some are less certain
+        cube = cs.as_cube(p, label, classes=[0, 1, 2])
+        found = cs.winner(cube, "brier", times=200, rng=1)
+        share = 1 - 0.025 ** (1 / 30)
+        assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * 49 / 32)
+
+    def test_an_error_in_one_repeat_of_three_is_hardly_seen(self):
+        label = np.arange(40) % 2
+        p = np.tile(np.where(label == 1, 0.9, 0.1)[:, None, None], (1, 1, 3))
+        p[0, 0, 0] = 0.7  # wrong: a third of an error
+        p[1, 0, :2] = 0.6
+        cube = cs.as_cube(p, label, kind="probability")
+        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] > 0.27
+        p[2, 0, 0] = 0.7  # two thirds
+        cube = cs.as_cube(p, label, kind="probability")
+        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] < 0.27
+
+    def test_brier_stays_inside_its_range(self):
+        wrong = evidence("brier", estimate=1.6, bbc=1.6, naive=1.5, scores=np.array([1.5, 1.9]))
+        wrong = replace(wrong, wins=np.array([0.7, 0.3]), variance=np.array([0.4, 0.4]), n=8)
+        found = cs.calibrated().limits(wrong, 0.999)
+        assert found[1] == 2.0
+
+    @pytest.mark.parametrize("interval", ["percentile", "calibrated"])
+    def test_a_loss_in_other_units(self, interval):
+        """The mean squared error of metres is 10^-6 of that of millimetres, limits and all."""
+        rng = np.random.default_rng(3)
+        y = rng.normal(size=40)
+        p = y[:, None] + rng.normal(size=(40, 4)) * [0.5, 0.5, 0.6, 0.9]
+        one, other = (
+            cs.winner(cs.as_cube(unit * p, unit * y), "mse", interval=interval, times=100, rng=1) for unit in (1, 1e-3)
+        )
+        for name in ("estimate", "naive", "std_error", "conf_low", "conf_high", "bound_low", "bound_high"):
+            assert float(other[name]) == pytest.approx(1e-6 * float(one[name]), rel=1e-9)
+
+    def test_groups_widen_the_interval(self):
+        rng = np.random.default_rng(0)
+        lucky = np.repeat(rng.random((20, 6)), 5, axis=0) < 0.7  # five samples of a group share their luck
+        cube = labels_cube(lucky.astype(int))
+        grouped = cube.assign_coords(group=("sample", np.repeat(np.arange(20), 5)))
+        plain, aware = cs.winner(cube, "accuracy", rng=1), cs.winner(grouped, "accuracy", rng=1)
+        assert np.diff(both(aware))[0] > 1.5 * np.diff(both(plain))[0]
+
+
+def test_percentiles_of_infinite_losses_are_infinite_not_missing():
+    p = np.full((30, 2), 0.9)
+    p[0] = 1e200  # infinite whenever judged
+    cube = cs.as_cube(p, np.r_[np.ones(29, int), 0], kind="value")
+    with np.errstate(all="raise"):
+        out = cs.bbc(cube, "mse", rng=1, keep_draws=True)
+        again = cs.confint(out, level=0.9)
+    finite = np.isfinite(out["draw_estimate"].values)
+    assert 0.3 < finite.mean() < 0.8
+    assert np.isfinite(out["conf_low"].item())
+    assert out["conf_high"].item() == out["bound_high"].item() == again["conf_high"].item() == np.inf
+    assert again["conf_low"].item() == np.quantile(np.sort(out["draw_estimate"].values)[: finite.sum()], 0.0)
+
+
+class TestDoubleBootstrap:
+    def test_same_seed_same_limits(self):
+        cube = cs.simulate_cube(25, 5, rng=1)
+        method = cs.double_bootstrap(outer=60, inner=12)
+        one, two = (cs.winner(cube, "accuracy", interval=method, times=100, rng=3) for _ in range(2))
+        assert both(one) == both(two)
+
+    def test_one_configuration_is_nearly_the_bootstrap_of_its_score(self):
+        cube = numbers_cube(60, 1)
+        out = cs.winner(cube, "mse", interval=cs.double_bootstrap(outer=400, inner=40), times=100, rng=1)
+        loss = ((cube - cube.label) ** 2).values[:, 0]
+        rng = np.random.default_rng(1)
+        draws = rng.choice(loss, (4000, 60)).mean(axis=1)
+        spread = np.quantile(draws, 0.975) - np.quantile(draws, 0.025)
+        assert np.diff(both(out))[0] == pytest.approx(spread, rel=0.25)
+
+    def test_groups_are_drawn_whole(self):
+        rng = np.random.default_rng(0)
+        lucky = np.repeat(rng.random((15, 4)), 4, axis=0) < 0.7
+        cube = labels_cube(lucky.astype(int))
+        grouped = cube.assign_coords(group=("sample", np.repeat(np.arange(15), 4)))
+        method = cs.double_bootstrap(outer=100, inner=15)
+        widths = [
+            np.diff(both(cs.winner(each, "accuracy", interval=method, times=60, rng=1)))[0] for each in (cube, grouped)
+        ]
+        assert widths[1] > 1.3 * widths[0]
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    def test_inner_draws_are_of_the_outer_draw(self, monkeypatch, grouped):
+        """Inner draws take as many units as there are, from those drawn outside; the rest of the outer draw judges."""
+        seen = []
+
+        def keep(cube, metric, *, choose, judge, ties, rng):
+            seen.append((choose.values, judge.values, ties, rng))
+            values = np.arange(len(choose)) % 7 / 7.0
+            values[::3] = np.nan  # draws that could not be used
+            values[:19] = np.nan  # none in the first outer draw, one in the second
+            return xr.Dataset({"value": ("draw", values)})
+
+        monkeypatch.setattr("cvstats.intervals.resampled.select_and_judge", keep)
+        group = np.arange(400) // 4 if grouped else np.arange(400)
+        cube = labels_cube(np.ones((400, 2))).assign_coords(group=("sample", group))
+        given = evidence(cube=cube if grouped else cube.drop_vars("group"), seed=3)
+        times = 1030 if grouped else 60
+        found = outer_estimates(given, times, 10)
+        assert len(seen) == (
+            2 if grouped else 1
+        )  # blocks of 1000 outer draws, as 200 000 // (10 * 400 // 20) makes them
+        choose, judge = (np.concatenate([one[part] for one in seen]) for part in (0, 1))
+        outer = Bootstrap(400, times, _seed(given, 1), group=group if grouped else None).block(0, times)[0]
+        outer = np.repeat(outer, 10, axis=0)
+        units = 100 if grouped else 400
+        firsts = np.unique(group, return_index=True)[1]
+        assert (choose == choose[:, firsts][:, group]).all()
+        assert (choose[:, firsts].sum(axis=1) == units).all()
+        assert (choose[outer == 0] == 0).all()
+        np.testing.assert_array_equal(judge, np.where(choose == 0, outer, 0))
+        shares = np.bincount(outer[:, firsts].ravel(), choose[:, firsts].ravel()) / np.bincount(
+            outer[:, firsts].ravel()
+        )
+        np.testing.assert_allclose(shares[:4], np.arange(4), atol=0.1)  # in proportion to how often they were drawn
+        assert {one[2] for one in seen} == {"random"}
+        assert (
+            len({one[3] for one in seen} | {_seed(given, 1), _seed(given, 2)}) == len(seen) + 2
+        )  # streams of their own
+        values = np.concatenate([np.arange(len(one[0])) % 7 / 7.0 for one in seen])
+        starts = np.concatenate([np.arange(len(one[0])) for one in seen])
+        values[(starts % 3 == 0) | (starts < 19)] = np.nan
+        rows = values.reshape(times, 10)
+        expected = [row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in rows]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert np.isnan(found).sum() == len(seen)
+
+    def test_duplicates_of_the_outer_draw_do_not_leak(self):
+        coins = np.random.default_rng(5).random((30, 60)) < 0.5  # the winner of noise is worth .5
+        given = evidence(cube=labels_cube(coins.astype(int)), seed=1)
+        assert outer_estimates(given, 60, 15).mean() == pytest.approx(0.5, abs=0.06)
+        assert coins.mean(axis=0).max() > 0.65
+
+    @pytest.mark.parametrize(("options", "text"), [({"outer": 5}, "`outer`"), ({"inner": 2}, "`inner`")])
+    def test_too_few_draws(self, options, text):
+        with pytest.raises(ValueError, match=text):
+            cs.double_bootstrap(**options)
+
+
+class TestWhenThereAreLimits:
+    """Five units and five samples of each class are enough; bounds need a level above one half."""
+
+    @pytest.mark.parametrize(
+        ("n", "smallest", "note"),
+        [
+            (4, 4, "limits are NaN: 4 independent samples is fewer than 5"),
+            (5, 4, "limits are NaN: 4 of a class is fewer than 5"),
+            (5, 5, ""),
+        ],
+    )
+    def test_five_are_enough(self, n, smallest, note):
+        limits, notes = interval_limits(cs.percentile(), evidence(n=n, smallest_class=smallest), 0.9)
+        assert "".join(notes) == note
+        assert np.isnan(list(limits.values())).all() == bool(note)
+
+    @pytest.mark.parametrize(("level", "given"), [(0.5, False), (0.51, True), (0.4, False)])
+    def test_bounds_are_ends_of_the_interval_at_twice_the_error(self, level, given):
+        limits, _ = interval_limits(cs.percentile(), evidence(values=np.arange(101.0)), level)
+        found = [limits[name] for name in ("conf_low", "conf_high", "bound_low", "bound_high")]
+        tail = 50 * (1 - level)
+        ends = [100 * (1 - level), 100 * level] if given else [np.nan, np.nan]
+        np.testing.assert_allclose(found, [tail, 100 - tail, *ends], rtol=1e-9)
+
+    def test_constants_may_be_zero(self):
+        low, high, error = cs.calibrated(kappa=0, psi=1, safe_upper=False).limits(evidence(estimator="bbc_ncv"), 0.95)
+        assert low < 0.75 < high
+        assert error == pytest.approx(np.std([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1))
+        assert cs.calibrated(kappa=1, psi=0).psi == 0
+
+
+class TestConfigured:
+    @pytest.mark.parametrize("name", ["percentile", "calibrated", "double_bootstrap", "wilson", "delong", "bca"])
+    def test_methods_are_values(self, name):
+        method = get_method(name)
+        assert method == getattr(cs, name)()
+        assert hash(method) == hash(getattr(cs, name)())
+        with pytest.raises(AttributeError):
+            method.name = "other"
+
+    def test_fewest_draws(self):
+        assert cs.double_bootstrap(outer=40, inner=10).inner == 10
+        for few in ({"outer": 39}, {"inner": 9}):
+            with pytest.raises(cs.InputError, match="must be a whole number of at least"):
+                cs.double_bootstrap(**few)
+
+    def test_double_bootstrap_limits_by_hand(self, monkeypatch):
+        values = np.array([*np.arange(101) / 100, np.nan])
+        monkeypatch.setattr("cvstats.intervals.resampled.outer_estimates", lambda evidence, outer, inner: values)
+        method = cs.double_bootstrap()
+        error = np.std(np.arange(101) / 100, ddof=1)
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.5), 0.9), [0.05, 0.95, error])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.97), 0.9), [0.05, 0.97, error])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.02), 0.9), [0.02, 0.95, error])
+        for few in ([], [0.5], [0.5, np.nan]):
+            values = np.array(few)
+            assert np.isnan(method.limits(evidence(), 0.9)).all()
+        values = np.array([0.4, 0.6])
+        np.testing.assert_allclose(method.limits(evidence(estimate=0.5), 0.9), [0.41, 0.59, np.sqrt(0.02)])
+
+    def test_methods_that_need_the_predictions_say_so(self):
+        alone = {"scores": np.array([0.8]), "wins": np.array([1.0])}
+        assert "it is for the auc of two classes" in cs.delong().refuse(evidence("auc", **alone))
+        for method in (cs.bca(), cs.double_bootstrap()):
+            assert method.refuse(evidence(**alone)) == "it needs the predictions in memory"
+
+    @pytest.mark.filterwarnings("ignore:winner. every AUC is below .5")
+    def test_delong_is_clipped(self):
+        score = np.array([*range(1, 10), 10.5, *range(10, 20)])
+        y = (np.arange(20) >= 10).astype(int)
+        for sign, end in ((1, "conf_high"), (-1, "conf_low")):
+            cube = cs.as_cube(sign * score[:, None], y, kind="score")
+            out = cs.winner(cube, "auc", interval="delong", times=50, rng=1)
+            assert float(out.estimate) == pytest.approx(0.99 if sign > 0 else 0.01)
+            assert float(out[end]) == (1.0 if sign > 0 else 0.0)
+
+
+class TestWilson:
+    @pytest.mark.parametrize(("right", "n"), [(0, 12), (7, 12), (12, 12), (93, 100)])
+    @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+    def test_statsmodels(self, right, n, level):
+        from statsmodels.stats.proportion import proportion_confint
+
+        cube = labels_cube((np.arange(n) < right)[:, None])
+        out = cs.winner(cube, "accuracy", interval="wilson", level=level, times=100, rng=1)
+        expected = proportion_confint(right, n, alpha=1 - level, method="wilson")
+        np.testing.assert_allclose(both(out), np.clip(expected, 0, 1), atol=1e-12)
+        share = right / n
+        assert float(out.std_error) == pytest.approx(np.sqrt(share * (1 - share) / n), abs=1e-12)
+
+    def test_error_rate_mirrors(self):
+        cube = labels_cube((np.arange(20) < 13)[:, None])
+        up, down = (cs.winner(cube, m, interval="wilson", times=100, rng=1) for m in ("accuracy", "error_rate"))
+        np.testing.assert_allclose(both(down), [1 - float(up.conf_high), 1 - float(up.conf_low)])
+
+
+class TestDelong:
+    def cube(self, score):
+        return cs.as_cube(np.array(score)[:, None], REFERENCE["delong"]["label"], kind="score")
+
+    @pytest.mark.parametrize(("level", "key"), [(0.95, "level95"), (0.8, "level80")])
+    def test_proc(self, level, key):
+        made = REFERENCE["delong"]
+        out = cs.winner(self.cube(made["score"]), "auc", interval="delong", level=level, times=100, rng=1)
+        assert float(out.estimate) == pytest.approx(made["auc"])
+        assert float(out.std_error) == pytest.approx(np.sqrt(made["variance"]))
+        np.testing.assert_allclose(both(out), made[key], rtol=1e-10)
+
+    def test_perfect_auc_has_no_width(self):
+        made = REFERENCE["delong_top"]
+        out = cs.winner(self.cube(made["score"]), "auc", interval="delong", times=100, rng=1)
+        np.testing.assert_allclose([float(out.estimate), *both(out)], [made["auc"], *made["level95"]])
+
+
+class TestBca:
+    @pytest.mark.parametrize(("level", "key"), [(0.95, "level95"), (0.8, "level80")])
+    def test_r_boot(self, level, key):
+        made = REFERENCE["bca"]
+        cube = cs.as_cube(np.array(made["guess"])[:, None], made["truth"], kind="value")
+        out = cs.winner(cube, "mse", interval=cs.bca(times=20_000), level=level, times=100, rng=1)
+        assert float(out.estimate) == pytest.approx(made["t0"])
+        assert float(out.std_error) == pytest.approx(made["std_error"], rel=0.03)
+        np.testing.assert_allclose(both(out), made[key], rtol=0.03)
+
+    def test_scipy(self):
+        cube = numbers_cube(50, 1, seed=4)
+        loss = ((cube - cube.label) ** 2).values[:, 0]
+        found = stats.bootstrap((loss,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1))
+        out = cs.winner(cube, "mse", interval=cs.bca(times=20_000), times=100, rng=1)
+        np.testing.assert_allclose(both(out), found.confidence_interval, rtol=0.03)
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    @pytest.mark.parametrize("level", [0.9, 0.99])
+    def test_textbook_formula_on_the_same_draws(self, grouped, level):
+        """Accuracy has many ties: draws equal to the estimate count as half below it."""
+        right = (np.random.default_rng(2).random(36) < 0.8).astype(float)
+        cube = labels_cube(right[:, None])
+        group = np.arange(36) // 3 if grouped else np.arange(36)
+        if grouped:
+            cube = cube.assign_coords(group=("sample", group))
+        given = evidence(scores=right.mean(keepdims=True), wins=np.ones(1), naive=right.mean(), cube=cube, seed=5)
+        low, high, error = bca_limits(given, level, 700)
+        codes = group if grouped else None
+        draws = Bootstrap(36, 700, _seed(given, 1), group=codes).block(0, 700)[0]
+        scores = draws @ right / draws.sum(axis=1)
+        half = np.mean(scores < right.mean()) + np.mean(scores == right.mean()) / 2
+        assert np.mean(scores == right.mean()) > 0.05
+        left = np.array([right[group != g].mean() for g in np.unique(group)])
+        d = left.mean() - left
+        z = stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+
+        def expected(below):
+            a, z0 = (d**3).sum() / (6 * (d**2).sum() ** 1.5), stats.norm.ppf(below)
+            return np.quantile(scores, stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))))
+
+        np.testing.assert_allclose([low, high], expected(half), rtol=1e-9)
+        assert error == pytest.approx(np.std(scores, ddof=1), rel=1e-9)
+        for naive, below in (
+            (-1.0, 1 / 1400),
+            (2.0, 1 - 1 / 1400),
+        ):  # beyond all draws: half a draw is on the other side
+            np.testing.assert_allclose(
+                bca_limits(replace(given, naive=naive), level, 700)[:2], expected(below), rtol=1e-9
+            )
+
+    def test_without_errors_there_is_no_width(self):
+        cube = labels_cube(np.ones((12, 1)))
+        given = evidence(scores=np.ones(1), wins=np.ones(1), naive=1.0, cube=cube, seed=5)
+        assert bca_limits(given, 0.95, 100) == (1.0, 1.0, 0.0)
+
+    def test_an_infinite_loss_has_no_jackknife_and_so_no_limits(self):
+        y = np.arange(40) % 2
+        p = np.clip(0.5 + 0.4 * (y - 0.5) + 0.2 * np.random.default_rng(0).normal(size=40), 0.01, 0.99)
+        p[3] = 1e200
+        out = cs.winner(cs.as_cube(p[:, None], y, kind="value"), "mse", interval="bca", times=50, rng=1)
+        assert float(out.estimate) == np.inf
+        for name in ("conf_low", "conf_high", "bound_low", "bound_high", "std_error"):
+            assert np.isnan(out[name])
+
+    def test_estimate_beyond_all_draws_is_not_infinitely_biased(self):
+        right = np.repeat([1.0, 0.0], 20)
+        for naive, end in ((1.0, 1), (0.0, 0)):  # far from any draw's score
+            given = evidence(scores=np.array([naive]), wins=np.ones(1), naive=naive, cube=labels_cube(right[:, None]))
+            limits = bca_limits(replace(given, seed=5), 0.9, 200)[:2]
+            assert np.isfinite(limits).all()
+            assert abs(limits[end] - naive) < 0.4
+
+    def test_differs_from_the_percentiles_of_the_score(self):
+        made = REFERENCE["bca"]
+        loss = (np.array(made["guess"]) - made["truth"]) ** 2
+        draws = np.random.default_rng(0).choice(loss, (20_000, len(loss))).mean(axis=1)
+        assert made["level95"][1] > np.quantile(draws, 0.975) + 0.03
+
+
+@pytest.mark.parametrize(
+    ("interval", "metric"),
+    [
+        (cs.bca(100), "auc"),
+        (cs.bca(100), "accuracy"),
+        ("delong", "auc"),
+        ("wilson", "accuracy"),
+        ("calibrated", "auc"),
+        (cs.double_bootstrap(40, 10), "accuracy"),
+    ],
+)
+def test_samples_that_nobody_predicted_do_not_count(interval, metric):
+    rng = np.random.default_rng(1)
+    y = np.arange(40) % 2
+    p = np.clip(0.5 + 0.3 * (y - 0.5) + 0.2 * rng.normal(size=40), 0, 1)[:, None]
+    there = np.arange(40) % 7 != 3
+    gaps = cs.winner(cs.as_cube(np.where(there[:, None], p, np.nan), y), metric, interval=interval, times=50, rng=1)
+    rest = cs.winner(cs.as_cube(p[there], y[there]), metric, interval=interval, times=50, rng=1)
+    assert both(gaps) == both(rest)
+    assert float(gaps.conf_low) < float(gaps.estimate) < float(gaps.conf_high)
+
+
+class TestRefusals:
+    def refused(self, cube, metric, interval, text):
+        with pytest.raises(ValueError, match=text):
+            cs.winner(cube, metric, interval=interval, times=100, rng=1)
+
+    @pytest.mark.parametrize("interval", ["wilson", "bca"])
+    def test_selected_configurations(self, interval):
+        text = rf"interval '{interval}' does not apply: it is for one configuration fixed in advance, and 4 compete"
+        self.refused(cs.simulate_cube(30, 4, rng=1), "accuracy", interval, text)
+
+    def test_delong_of_a_selected_configuration(self):
+        self.refused(scores_cube(), "auc", "delong", "one configuration fixed in advance, and 5 compete")
+
+    def test_wilson_of_another_metric(self):
+        text = "interval 'wilson' does not apply: it is for accuracy and error_rate, not balanced_accuracy"
+        self.refused(cs.simulate_cube(30, 1, rng=1), "balanced_accuracy", "wilson", text)
+
+    def test_delong_of_another_metric(self):
+        text = "interval 'delong' does not apply: it is for the auc of two classes, not accuracy"
+        self.refused(cs.simulate_cube(30, 1, rng=1), "accuracy", "delong", text)
+
+    def test_delong_of_several_repeats(self):
+        cube = scores_cube(30, 1)
+        cube = xr.concat([cube, cube], "repeat").transpose("sample", "configuration", "repeat")
+        self.refused(cube, "auc", "delong", "interval 'delong' does not apply: it is for one repeat")
+
+    def test_wilson_of_groups_and_weights(self):
+        cube = cs.simulate_cube(30, 1, rng=1)
+        grouped = cube.assign_coords(group=("sample", np.arange(30) // 3))
+        self.refused(grouped, "accuracy", "wilson", "does not apply: samples come in groups")
+        weighted = cube.assign_coords(weight=("sample", np.ones(30)))
+        self.refused(weighted, "accuracy", "wilson", "does not apply: samples carry case weights")
+
+    def test_calibrated_without_an_end_of_the_range(self):
+        @cs.as_metric(direction="maximize", range=(-np.inf, np.inf))
+        def gain(truth, prediction, weight):
+            return float(np.average(truth * prediction, weights=weight))
+
+        text = "the range of gain has no end to build a scale on; give as_metric"
+        self.refused(numbers_cube(), gain, "calibrated", text)
+
+    def test_predictions_on_disk(self):
+        text = "it needs the predictions in memory"
+        assert cs.double_bootstrap().refuse(evidence(cube=None)) == text
+        assert cs.bca().refuse(evidence(cube=None, scores=np.array([0.8]))) == text
+
+    def test_unknown_name(self):
+        with pytest.raises(ValueError, match=r"`interval`='calibrate' does not exist.*calibrated.*known: percentile"):
+            get_method("calibrate")
+
+    def test_something_else(self):
+        with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
+            get_method(3)
+        with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
+            get_method(int)
+
+    def test_class_and_object_both_work(self):
+        assert get_method(cs.calibrated) == get_method("calibrated") == cs.calibrated()
+
+    def test_few_of_a_class(self):
+        labels = np.r_[np.ones(4, int), np.zeros(20, int)]
+        cube = cs.as_cube(np.random.default_rng(0).normal(size=(24, 3)), labels, kind="score")
+        with pytest.warns(cs.CvstatsWarning, match="limits are NaN: 4 of a class is fewer than 5") as caught:
+            out = cs.winner(cube, "auc", times=200, rng=1)
+        assert len(caught) == 1
+        assert np.isnan(both(out)).all()
+        assert np.isfinite(float(out.estimate))
+
+    @pytest.mark.parametrize(
+        ("metric", "sizes", "few"),
+        [
+            ("sensitivity", (20, 4), 4),
+            ("sensitivity", (4, 20), None),
+            ("specificity", (4, 20), 4),
+            ("specificity", (20, 4), None),
+            ("average_precision", (4, 20), None),
+            ("average_precision", (20, 4), 4),
+            ("average_precision", (4, 20, 20), 4),  # the mean over classes, each in turn the positive one
+            ("average_precision", (20, 20, 4), 4),
+            ("balanced_accuracy", (20, 4), 4),
+            ("accuracy", (20, 4), None),
+        ],
+    )
+    def test_few_of_a_class_that_the_metric_needs(self, metric, sizes, few):
+        y = np.repeat(np.arange(len(sizes)), sizes)
+        rng = np.random.default_rng(1)
+        p = rng.dirichlet(np.ones(len(sizes)), size=(len(y), 2)) + 0.3 * np.eye(len(sizes))[y][:, None]
+        p /= p.sum(axis=-1, keepdims=True)
+        cube = cs.as_cube(p, y, classes=range(3)) if len(sizes) == 3 else cs.as_cube(p[..., 1], y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out = cs.bbc(cube, metric, times=100, rng=1)
+        text = " ".join(str(one.message) for one in caught)
+        assert ("of a class" in text) == (few is not None)
+        assert few is None or f"limits are NaN: {few} of a class is fewer than 5" in text
+        assert np.isnan(both(out)).all() == (few is not None)

@@ -1,0 +1,219 @@
+"""The documentation: every public name is there, docstrings are complete, links lead somewhere."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import cvstats as cs
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+NAMES = [name for name in cs.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(cs, name))]
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+VIGNETTES = sorted((ROOT / "vignettes").glob("*.py"))
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not part of an installed package")
+
+# Readers, containers, tables and figures estimate nothing, so there is no paper to cite; nothing else may join them.
+WITHOUT_PAPER = {
+    "InputError", "CvstatsWarning", "Metric",
+    "read_predictions", "load_report", "read_cube", "write_cube", "as_cube", "check_cube", "train_test",
+    "as_metric", "score", "tidy", "bind", "confint", "augment", "format_table", "report_html",
+    "plot_bias", "plot_coverage", "plot_dropping", "plot_intervals", "plot_optimism", "plot_prior", "plot_win_rates",
+}  # fmt: skip
+# numpydoc's checks that contradict our conventions
+IGNORED = {
+    "GL01": "the text begins beside the quotes (only numpydoc before 1.11 objects)",
+    "ES01": "a summary line that says it all needs no second paragraph",
+    "SA01": "related functions are linked where they are mentioned, not listed again",
+}
+
+
+def sections(docstring):
+    """Return the numpydoc sections of a docstring by name; the summary is under the empty name."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}$", docstring, flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def is_metric(name):
+    return isinstance(getattr(cs, name), cs.Metric)
+
+
+def reference():
+    """Return the names that the reference lists."""
+    text = (DOCS / "reference.rst").read_text(encoding="utf-8")
+    blocks = re.findall(r":nosignatures:\n\n((?: {3}\w+\n)+)", text + "\n")
+    return [line.strip() for block in blocks for line in block.splitlines()]
+
+
+def test_reference_lists_every_public_name_once():
+    assert sorted(reference()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_begins_with_a_sentence(name):
+    first = (inspect.getdoc(getattr(cs, name)) or "").split("\n\n")[0]
+    assert re.match(r"[A-Z].*[.:]$", first, flags=re.DOTALL), first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_has_an_example_that_runs(name):
+    examples = sections(inspect.getdoc(getattr(cs, name))).get("Examples", "")
+    assert ">>>" in examples
+    assert "SKIP" not in examples
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("InputError", "CvstatsWarning")])
+def test_docstring_documents_every_parameter_with_type_and_text(name):
+    parse = pytest.importorskip("numpydoc.docscrape").NumpyDocString
+    found = getattr(cs, name)
+    listed = {}
+    for parameter in parse(inspect.getdoc(found))["Parameters"]:
+        listed |= {part.strip().lstrip("*"): parameter for part in parameter.name.split(",")}
+    assert list(listed) == [n for n in inspect.signature(found).parameters if n != "self"]
+    assert [n for n, p in listed.items() if not p.type or not "".join(p.desc).strip()] == []
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *(n for n in NAMES if is_metric(n))])
+def test_docstring_says_what_comes_back(name):
+    parse = pytest.importorskip("numpydoc.docscrape").NumpyDocString
+    found = getattr(cs, name)
+    if inspect.signature(found).return_annotation in (None, "None"):
+        return
+    returned = parse(inspect.getdoc(found))["Returns"]
+    assert returned
+    assert all("".join(value.desc).strip() for value in returned)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in WITHOUT_PAPER])
+def test_docstring_cites_a_paper_that_can_be_found(name):
+    references = sections(inspect.getdoc(getattr(cs, name))).get("References", "")
+    assert re.search(r"doi:10\.\d{4,}/\S+|https://(doi\.org|www\.jmlr\.org|www\.jstor\.org)/\S+", references)
+
+
+def test_utilities_without_a_paper_exist():
+    assert set(NAMES) >= WITHOUT_PAPER
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstring_passes_numpydoc_validation(name):
+    validate = pytest.importorskip("numpydoc.validate").validate
+    assert [error for error in validate(f"cvstats.{name}")["errors"] if error[0] not in IGNORED] == []
+
+
+def links(text):
+    """Return the targets of Markdown links and images, without anchors and web addresses; code is left out."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    found = re.findall(r"\]\(\s*([^)\s]+)\s*\)", text)
+    return [target.split("#")[0] for target in found if not re.match(r"\w+:", target) and not target.startswith("#")]
+
+
+def exists(target, folder):
+    """Say whether a link leads to a file or a page (pages are linked without extension)."""
+    places = [folder / target]
+    if folder == DOCS:
+        places.append(ROOT / target)  # vignettes are copied into the site
+    if folder == ROOT / "vignettes":
+        places.append(DOCS / "vignettes" / target)
+    return any(Path(f"{place}{end}").resolve().exists() for place in places for end in ("", ".md", ".py", ".rst"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_pages_resolve(page):
+    text = page.read_text(encoding="utf-8")
+    assert [target for target in links(text) if not exists(target, page.parent)] == []
+
+
+@pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
+def test_links_of_vignettes_resolve(path):
+    text = "\n".join(line.removeprefix("#").strip() for line in path.read_text(encoding="utf-8").splitlines())
+    wrong = []
+    for target in links(text):
+        page = (DOCS / "vignettes" / target).resolve()
+        known = page.parent == DOCS / "vignettes" and (ROOT / "vignettes" / f"{page.name}.py").exists()
+        if not known and not (page.parent == DOCS and any(DOCS.glob(f"{page.stem}.*"))):
+            wrong.append(target)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_pages_name_functions_that_exist(page):
+    text = page.read_text(encoding="utf-8")
+    roles = re.findall(r"\{py:obj\}`~?cvstats\.(\w+)`", text)
+    calls = re.findall(r"\bcs\.(\w+)", text)
+    assert set(roles + calls) <= set(NAMES)
+
+
+def test_every_page_and_vignette_is_in_a_table_of_contents():
+    text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    trees = "\n".join(re.findall(r"```\{toctree\}(.*?)```", text, flags=re.DOTALL)).split()
+    assert {f"vignettes/{path.stem}" for path in VIGNETTES} <= set(trees)
+    assert {path.stem for path in [*DOCS.glob("*.md"), *DOCS.glob("*.rst")]} - {"index"} <= set(trees)
+
+
+@pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
+def test_vignettes_are_percent_scripts_that_use_public_names(path):
+    text = path.read_text(encoding="utf-8")
+    assert "# %% [markdown]\n# # " in text, "a title"
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cs"
+    }
+    assert used <= set(cs.__all__), used - set(cs.__all__)
+
+
+@pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
+def test_figures_of_vignettes_have_captions(path):
+    text = path.read_text(encoding="utf-8")
+    drawn = len(re.findall(r"plt\.(?:subplots|figure)\(", text))
+    captions = len(re.findall(r"^# \*Figure \d+[. ]", text, flags=re.MULTILINE))
+    assert captions >= drawn
+
+
+def test_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code.strip().splitlines()) <= 10
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_table_of_the_readme_is_read(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"```\n(sample,.*?)```", text, flags=re.DOTALL).group(1)
+    (tmp_path / "predictions.csv").write_text(table + "P002,svm C=10,1,well,0.2\n", encoding="utf-8")
+    cube = cs.read_predictions(tmp_path / "predictions.csv", positive="ill")
+    assert cube.sizes == {"sample": 2, "configuration": 2}
+    assert cs.score(cube, "auc").values.tolist() == [1.0, 1.0]
+
+
+def cells(text):
+    """Return the rows of Markdown tables as lists of cells."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+
+
+def test_caveats_repeat_what_the_coverage_study_found():
+    study = {
+        row[1]: row[4]
+        for row in cells((DOCS / "coverage.md").read_text(encoding="utf-8"))
+        if row[0] == "held_out" and row[2:3] == ["calibrated"]
+    }
+    names = {
+        "accuracy": "accuracy",
+        "AUC": "auc",
+        "MSE (6 designs)": "mse",
+        "Brier score": "brier",
+        "log loss": "log_loss",
+    }
+    stated = {
+        names[row[0]]: f"0{row[1]} / 0{row[2]}"
+        for row in cells((DOCS / "caveats.md").read_text(encoding="utf-8"))
+        if row[0] in names
+    }
+    assert stated == {name: study[name] for name in names.values()}

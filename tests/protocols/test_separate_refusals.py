@@ -1,0 +1,112 @@
+"""Classes sampled separately: what such a cube cannot tell is refused in one sentence, whoever asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+from cvstats.metrics.base import REGISTRY
+
+QUICK: dict[str, Any] = {"times": 50, "rng": 1}
+RANKS = {"auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "concordance"}
+FREE = {"balanced_accuracy", "sensitivity", "specificity"}
+
+
+@cs.as_metric(direction="maximize", range=(0, 1))
+def own(label, prediction, weight):
+    return float(np.average((prediction > 0.5) == label, weights=weight))
+
+
+def separate_cube() -> xr.DataArray:
+    """24 + 16 samples, three folds of one class and two of the other, three configurations of probabilities."""
+    g = np.random.default_rng(3)
+    y = np.repeat([0, 1], [24, 16])
+    fold = np.concatenate([np.arange(24) % 3, np.arange(16) % 2])
+    values = 1 / (1 + np.exp(-g.normal(2.0 * y[:, None, None] - 1, 1.5, (40, 3, 3))))
+    values[y == 0, :, 2] = np.nan  # two partners
+    array = xr.DataArray(values, dims=("sample", "configuration", "partner")).assign_coords(fold=("sample", fold))
+    return cs.as_cube(array.assign_coords(partner=range(3)), y, kind="probability", positive=1)
+
+
+EVERYWHERE = {
+    "score": lambda c, m: cs.score(c, m),
+    "cv": lambda c, m: cs.cv(c, m),
+    "cvt": lambda c, m: cs.cvt(c, m),
+    "cvt_fold": lambda c, m: cs.cvt(c, m, average="fold"),
+    "cvm_cv": lambda c, m: cs.cvm_cv(c, m),
+    "tt": lambda c, m: cs.tt(c, m),
+    "bbc": lambda c, m: cs.bbc(c, m, **QUICK),
+    "winner": lambda c, m: cs.winner(c, m, **QUICK),
+    "drop_configurations": lambda c, m: cs.drop_configurations(c, m, **QUICK),
+    "optimism_curve": lambda c, m: cs.optimism_curve(c, m, **QUICK),
+    "contrast": lambda c, m: cs.contrast(c, m, a=0, b=1, **QUICK),
+    "contrast_families": lambda c, m: cs.contrast(c, m, a=[0, 1], b=[2], **QUICK),
+    "best_set": lambda c, m: cs.best_set(c, m, **QUICK),
+    "select_and_judge": lambda c, m: cs.select_and_judge(c, m, choose=cs.bootstrap(c, 20, rng=1), rng=1),
+    "implementations": lambda c, m: cs.implementations(c, m),
+    "lazy": lambda c, m: cs.winner(c.chunk(configuration=1), m, **QUICK),
+    "one_partner": lambda c, m: cs.score(c.isel(partner=0), m),
+}
+
+
+@pytest.mark.parametrize("metric", ["auc", "average_precision", own])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_rank_metrics_are_refused_because_models_differ(name, metric):
+    does = "may compare" if metric is own else "ranks"
+    with pytest.raises(cs.InputError, match=f"{does} predictions of different samples, and only those of one model"):
+        EVERYWHERE[name](separate_cube(), metric)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_metrics_of_the_class_ratio_are_refused_without_a_prior(name, metric):
+    with pytest.raises(cs.InputError, match="depends on how frequent the classes are") as caught:
+        EVERYWHERE[name](separate_cube(), metric)
+    for hint in ("analyst's choice, not the population's", "prior_error({label: probability})", "separate_cv()"):
+        assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_metric_says_whether_it_depends_on_the_class_ratio(name):
+    metric = REGISTRY[name]
+    assert metric.ratio_free == (name in FREE)
+    if name in FREE:
+        assert np.isfinite(cs.score(separate_cube(), name)).all()
+        return
+    with pytest.raises(cs.InputError, match="ranks predictions" if name in RANKS else "how frequent the classes are"):
+        cs.score(separate_cube(), name)
+
+
+@pytest.mark.parametrize("metric", [*sorted(FREE), cs.prior_error({0: 0.9})])
+def test_metrics_free_of_the_class_ratio_do_not_change_with_it(metric):
+    """Twice as many samples of one class."""
+    cube = separate_cube()
+    more = cube.isel(sample=np.r_[:24, :24, 24:40]).assign_coords(sample=range(64))
+    np.testing.assert_allclose(cs.score(more, metric), cs.score(cube, metric), rtol=1e-12)
+    for function in (cs.bbc, cs.winner):
+        assert np.isfinite(function(cube, metric, **QUICK).estimate)
+
+
+def test_tests_of_two_configurations_are_refused():
+    with pytest.raises(cs.InputError, match="'auc' ranks predictions of different samples"):
+        cs.delong_test(separate_cube(), a=0, b=1)
+    with pytest.raises(cs.InputError, match="'accuracy' depends on how frequent the classes are"):
+        cs.mcnemar_test(separate_cube(), a=0, b=1)
+
+
+def test_class_errors_and_priors_still_work_on_such_a_cube():
+    cube = separate_cube()
+    for metric in ("error_rate", "brier", "log_loss"):
+        assert np.isfinite(cs.separate_cv(cube, metric, prior={0: 0.9}, **QUICK).estimate).all()
+        assert np.isfinite(cs.prior_curve(cube, metric, **QUICK).estimate).all()
+    equal = cube.isel(partner=[0, 1], sample=np.flatnonzero(cube.fold != 2))
+    assert np.isfinite(cs.classical_cv(equal, **QUICK).estimate).all()
+
+
+def test_a_column_named_partner_is_no_separate_sampling():
+    cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7]], [1, 0]).assign_coords(partner=("sample", ["x", "y"]))
+    assert cs.score(cube, "auc").values.tolist() == [1.0, 0.0]
