@@ -17,7 +17,7 @@ from cvstats._check import InputError, Rng, check_count, check_option, entropy, 
 from cvstats.cube.arrays import batch_dims, problem
 from cvstats.cube.blocks import Coverage, everything, known_coverage
 from cvstats.cube.make import scan_cube
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Problem
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import QUANTUM, Bootstrap
