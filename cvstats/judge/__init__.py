@@ -19,7 +19,7 @@ from cvstats.cube.align import map_batches as map_batches
 from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import Coverage, everything, known_coverage
 from cvstats.cube.make import scan_cube
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Problem
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import QUANTUM, Bootstrap
