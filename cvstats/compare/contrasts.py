@@ -10,7 +10,9 @@ import xarray as xr
 from cvstats._check import InputError, check_level, plain
 from cvstats._results import call_text, result
 
-from .pairs import check_draws, draw_scores, family, present_rows
+from .configurations import family
+from .location import wald
+from .pairs import check_draws, draw_scores, present_rows
 
 if TYPE_CHECKING:
     from cvstats.judge.choosing import Draws
@@ -233,22 +235,11 @@ def _noise(scores: np.ndarray) -> float:
 
 
 def _limits(values: dict[str, Any], units: int, level: float) -> dict[str, Any]:
-    from scipy.special import stdtr, stdtrit
-
-    estimate, error, df = values["a"] - values["b"], np.sqrt(values["variance"]), units - 1.0
-    varies = bool(error > values["noise"]) and df > 0
-    statistic = estimate / error if varies else np.nan
-    both, one = (float(stdtrit(df, q)) * error if varies else np.nan for q in ((1 + level) / 2, level))
+    error, df = np.sqrt(values["variance"]), units - 1.0
+    varies = error > values["noise"] and df > 0
     return {
-        "estimate": estimate,
+        **wald(values["a"] - values["b"], error if varies else np.nan, df, level, bounds=True),
         "std_error": error,
-        "conf_low": estimate - both,
-        "conf_high": estimate + both,
-        "bound_low": estimate - one,
-        "bound_high": estimate + one,
-        "statistic": statistic,
-        "df": df,
-        "p_value": 2 * float(stdtr(df, -abs(statistic))) if varies else np.nan,
         "estimate_a": values["a"],
         "estimate_b": values["b"],
         "naive": values["naive"],

@@ -10,6 +10,7 @@ import xarray as xr
 from cvstats.cube.blocks import predicted
 from cvstats.judge import restricted, select_and_judge
 from cvstats.kernels import kernel
+from cvstats.kernels.placements import delong, placements
 from cvstats.resample import Bootstrap, group_codes
 
 if TYPE_CHECKING:
@@ -100,13 +101,4 @@ def delong_variance(cube: xr.DataArray, metric: Metric) -> float:
     """Return DeLong's variance of the AUC of the only configuration of a cube with two classes."""
     rows, _ = predicted(cube)
     data = restricted(cube, metric, rows)
-    score = data.p.reshape(data.n)
-    positive, negative = score[data.y == 1], score[data.y == 0]
-    ordered_pos, ordered_neg = np.sort(positive), np.sort(negative)
-
-    def share_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        less = np.searchsorted(others, values, "left")
-        return np.asarray((less + np.searchsorted(others, values, "right")) / (2 * len(others)))
-
-    over, under = share_below(positive, ordered_neg), share_below(negative, ordered_pos)
-    return float(over.var(ddof=1) / len(positive) + under.var(ddof=1) / len(negative))
+    return float(delong(*placements(data.p.reshape(1, data.n), data.y == 1))[1][0, 0])

@@ -25,6 +25,7 @@ from cvstats.select import Select, select_best
 
 from .common import Choice, final_choice, optimism
 from .doubts import Doubts
+from .registry import protocol
 
 CLASS_METRICS = ("classes", "positive", "negative")
 
@@ -42,6 +43,13 @@ class Run:
     notes: tuple[str, ...]
 
 
+@protocol(
+    "bbc",
+    "BBC-CV",
+    "each bootstrap draw",
+    "samples left out of the draw",
+    "The published method, with its percentile interval.",
+)
 def bbc(
     cube: xr.DataArray,
     metric: str | Metric,

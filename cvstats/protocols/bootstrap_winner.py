@@ -24,8 +24,25 @@ from cvstats.select import Select, select_best
 from .bootstrap import Run, assemble, bootstrap_run, check_times, make_draws, warn_once
 from .doubts import Doubts
 from .nested import check_inner
+from .registry import needs_folds, needs_repeats, protocol
 
 
+@protocol("winner", "Recommended", "see below", "see below", "What we recommend, from all that was saved.")
+@protocol(
+    "bbc_cross_repeat",
+    "BBC across repeats",
+    "one repeat of each draw",
+    "other repeats of the samples left out",
+    applies=needs_repeats,
+)
+@protocol(
+    "bbc_ncv",
+    "BBC with nested CV",
+    "draws, and inner predictions",
+    "samples left out, and the outer folds",
+    applies=needs_folds,
+)
+@protocol("bbc_x", "BBC-X", "each bootstrap draw", "samples left out of the draw")
 def winner(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -20,8 +20,10 @@ from .bootstrap import assemble, bootstrap_run, check_times, warn_once
 from .common import final_choice, folds_of, optimism
 from .doubts import Doubts
 from .race import Race, Ruling, timetable
+from .registry import needs_folds, protocol
 
 
+@protocol("bbcd", "BBCD-CV", "each draw, among the survivors", "samples left out of the draw", applies=needs_folds)
 def bbcd(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -18,8 +18,18 @@ from cvstats.select import select_best
 
 from .bootstrap import warn_once
 from .common import final_choice, fold_names, folds_of, optimism
+from .registry import needs_folds, protocol
 
 
+@protocol(
+    "ncv",
+    "Nested CV",
+    "inner predictions of each training set",
+    "the outer fold",
+    "Nearly unbiased, but noisy.",
+    applies=needs_folds,
+)
+@protocol("cv2", "CV2", "training predictions of each training set", "the outer fold", applies=needs_folds)
 def ncv(
     cube: xr.DataArray,
     metric: str | Metric,

@@ -18,6 +18,7 @@ from cvstats.metrics import Metric, bind, get_metric
 from .bootstrap import check_times, warn_once
 from .class_means import ClassDraws, check_loss, class_draws
 from .priors import PriorGiven, Priors, prior_table
+from .registry import needs_no_partners, needs_partners, protocol
 
 FEW = 5  # samples of a class below which no interval is given
 NO_PRIOR = (
@@ -26,6 +27,7 @@ NO_PRIOR = (
 )
 
 
+@protocol("separate_cv", "Separate-sampling CV", "nobody", "each class, at the prior", applies=needs_partners)
 def separate_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",
@@ -90,6 +92,7 @@ def separate_cv(
     return _estimates(cube, metric, prior, level, times, rng, method="separate_cv", call=call)
 
 
+@protocol("prior_reweighted_cv", "Prior-reweighted CV", "nobody", "each class, at the prior", applies=needs_no_partners)
 def prior_reweighted_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",
@@ -140,6 +143,7 @@ def prior_reweighted_cv(
     return _estimates(cube, metric, prior, level, times, rng, method="prior_reweighted_cv", call=call)
 
 
+@protocol("classical_cv", "Classical CV", "nobody", "all samples")
 def classical_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",

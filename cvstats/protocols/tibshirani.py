@@ -13,8 +13,17 @@ from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.scoring import fold_scores
 
 from .common import final_choice, folds_of, optimism
+from .registry import needs_folds, protocol
 
 
+@protocol(
+    "tt",
+    "TT",
+    "each fold alone",
+    "the fold",
+    "Over-corrects with small folds and many configurations.",
+    applies=needs_folds,
+)
 def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
     r"""Return the winner's score less the gain that selection makes within single folds.
 

@@ -15,8 +15,10 @@ from cvstats.resample import Given
 from cvstats.select import Select, select_best
 
 from .common import final_choice, optimism
+from .registry import needs_repeats, protocol
 
 
+@protocol("cv", "Plain CV", "nobody", "all samples")
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the cross-validated score of every configuration.
 
@@ -75,6 +77,13 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     )
 
 
+@protocol(
+    "cvt",
+    "Plain CV of the winner",
+    "all samples",
+    "the same samples",
+    "What is commonly reported: too good to be true.",
+)
 def cvt(
     cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
 ) -> xr.Dataset:
@@ -138,6 +147,14 @@ def cvt(
     )
 
 
+@protocol(
+    "cvm_cv",
+    "CVM-CV",
+    "the first repeat",
+    "the other repeats",
+    "Removes the luck of the partition only.",
+    applies=needs_repeats,
+)
 def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the score of the first repeat's winner on the other repeats.
 
