@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cvstats._check import InputError
-from cvstats.cube.blocks import map_blocks, surveyed
+from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, Weights, kernel
 from cvstats.kernels.sums import SumKernel
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
-from cvstats.resample import ATTEMPTS, QUANTUM, Draws
+from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Select, break_ties, label_keys, needs_std_error, select_best, tie_keys
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
@@ -78,7 +79,9 @@ class Outcome:
         return (f"{again} of {total} draws were unusable and drawn again",) if again else ()
 
 
-def scored(metric: Metric, data: Problem, *several: Draws, batch: int | None = None) -> tuple[Problem, list[np.ndarray]]:
+def scored(
+    metric: Metric, data: Problem, *several: Draws, batch: int | None = None
+) -> tuple[Problem, list[np.ndarray]]:
     """Return the problem with what is missing, and the score of every eligible configuration in every draw.
 
     One table (draw, configuration) for each of `several` draws over the cube's samples. A draw whose labels the
@@ -86,7 +89,7 @@ def scored(metric: Metric, data: Problem, *several: Draws, batch: int | None = N
     """
 
     def make(known: Problem) -> _Score:
-        return _Score(metric, [draws.on(known.rows).remembered() for draws in several], batch)
+        return _Score(metric, [_on(draws, known) for draws in several], batch)
 
     known, parts = map_blocks(make, data)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
@@ -130,7 +133,7 @@ def decide(
     in_place = best_wins and judges is None
 
     def make(known: Problem) -> _Choose:
-        own = draws.on(known.rows).remembered()
+        own = _on(draws, known)
         others = judge.on(known.rows) if judge is not None and in_place else None
         keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
         return _Choose(metric, own, others, rules, keys, best_wins, in_place)
@@ -196,7 +199,7 @@ class _Choose:
             if start:
                 criterion, score = scorer.criterion(weights)
             else:  # all samples go along as one more draw
-                criterion, score = scorer.criterion(weights.cached("all", lambda: _with_all(counts)))
+                criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
             out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
             add_deviations(out, score, now)
@@ -255,8 +258,8 @@ def _merged(blocks: list[_Chosen], ties: str) -> _Chosen:
         better = (block.best > merged.best) | (np.isnan(merged.best) & ~np.isnan(block.best))
         if ties == "random":
             better |= (block.best == merged.best) & (block.key < merged.key)
-        names = ("best", "place", "key", "value")
-        merged = replace(merged, **{name: np.where(better, getattr(block, name), getattr(merged, name)) for name in names})
+        won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
+        merged = replace(merged, **{name: np.where(better, new, getattr(merged, name)) for name, new in won.items()})
     return replace(
         merged,
         score=np.concatenate([block.score for block in blocks]),
@@ -266,19 +269,21 @@ def _merged(blocks: list[_Chosen], ties: str) -> _Chosen:
 
 
 def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
-    """Add up how usable scores deviate from that on all samples, quantum by quantum: no batch size changes the order."""
-    gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
-    gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
-    quanta = np.arange(0, len(gap), QUANTUM)
-    for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
-        for row in np.add.reduceat(part, quanta, axis=0):
-            total += row
+    """Add up how usable scores deviate from that on all samples, quantum by quantum, an order no batch changes."""
+    with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
+        gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
+        gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
+        quanta = np.arange(0, len(gap), QUANTUM)
+        for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
+            for row in np.add.reduceat(part, quanta, axis=0):
+                total += row
 
 
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
     if count < 2:
         return np.full(deviation.shape[1], np.nan)
-    return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
 
 
 def _selected(rules: Rules, metric: Metric, table: np.ndarray, variance: np.ndarray, known: Problem) -> np.ndarray:
@@ -342,6 +347,12 @@ class _Judge:
         return numbers, value
 
 
+def _on(draws: Draws, known: Problem) -> Draws:
+    """Return the draws over the samples that somebody predicted, made once if several blocks need them."""
+    own = draws.on(known.rows)
+    return own.remembered() if many_blocks(known) else own
+
+
 def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
@@ -357,7 +368,7 @@ def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
     For metrics that are linear in the values of single samples.
     """
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    known, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
+    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
     return float(metric.formula(sums, parts[0][1])[0])
