@@ -76,7 +76,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         data = problem(part.isel(configuration=list(places)), accuracy)
-        p = data.p[..., 0]
+        p = data.read("label")[..., 0]
         seen = ~np.isnan(p).any(axis=1)
         y = data.y if data.y.ndim == 1 else data.y[:, 0]
         right = p[seen] == y[seen, None]

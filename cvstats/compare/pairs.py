@@ -20,15 +20,15 @@ def draw_scores(
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield (draws, usable, scores) in blocks: scores are (draw, configuration), on the samples in `rows`."""
     from cvstats.judge import blocks, restricted
-    from cvstats.kernels.engines import engine
+    from cvstats.kernels import kernel
     from cvstats.kernels.usable import LabelCheck
 
     data = restricted(cube, metric, rows)
-    machine = engine(metric, data, draws.total)
+    scorer = kernel(metric, data, draws.total)
     check = LabelCheck.of(metric, data)
     for start, stop, weights, _ in blocks(draws, batch, metric, data):
         with np.errstate(invalid="ignore", over="ignore"):
-            scores = machine.scores(weights)
+            scores = scorer.scores(weights)
         usable = check.chosen(weights) & ~np.isnan(scores).any(axis=1)
         yield slice(start, stop), usable, scores
 

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Problem
 from cvstats.kernels.scan import scan
 
 from .kinds import encode, unique
@@ -43,25 +43,6 @@ def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
         stray = unique(values[codes == -1])
         raise InputError(f"coordinate 'label' holds {show(stray)}, not among the classes {show(names)}.")
     return codes, len(names)
-
-
-def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None, n_classes: int) -> Any:
-    """Return raw predictions (class axis first when there is one) in the form `metric` uses; NaN stays NaN."""
-    if metric.uses == "label" and kind != "label":
-        if n_classes > 2:
-            hard = np.argmax(block, axis=0).astype(float)
-            missing = np.isnan(block).any(axis=0)
-        else:
-            hard = (block > threshold).astype(np.float32)
-            missing = np.isnan(block)
-        if missing.any():
-            hard[missing] = np.nan
-        return hard
-    if metric.uses == "margin":
-        return block.astype(np.float64, copy=False) - threshold
-    if metric.uses == "survival" and kind == "value":
-        return -block  # a predicted time: the shorter, the higher the risk
-    return block
 
 
 def check_kind(cube: xr.DataArray, metric: Metric) -> None:
@@ -118,7 +99,7 @@ def problem(cube: xr.DataArray, metric: Metric) -> Problem:
         raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
     y, n_classes = encode_labels(cube)
     kind = str(cube.coords["kind"].item())
-    p = metric_values(raw_block(cube), metric, kind, threshold(cube), n_classes)
+    p = raw_block(cube)
     if metric.family != "rank" and metric.uses in ("value", "margin"):
         check_finite(p, metric, cube)
     batch = batch_dims(cube)
@@ -132,7 +113,7 @@ def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     y = np.where(np.isnan(y), 0.0, y)
     event = cube["event"].values.astype(float) if "event" in cube.coords else None
     weight = cube["weight"].values.astype(float) if "weight" in cube.coords else None
-    return Problem(y, p, weight, event, n_classes)
+    return Problem(y, p, weight, event, n_classes, kind, threshold(cube))
 
 
 def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from cvstats.cube.blocks import predicted
 from cvstats.judge import restricted, select_and_judge
-from cvstats.kernels.engines import engine
+from cvstats.kernels import kernel
 from cvstats.kernels.placements import delong, placements
 from cvstats.resample import Bootstrap, group_codes
 
@@ -77,13 +77,13 @@ def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, flo
     data = restricted(cube, evidence.metric, rows)
     groups = group_codes(cube.isel(sample=rows), None)
     draws = Bootstrap(data.n, times, _seed(evidence, OUTER_STREAM), group=groups)
-    machine = engine(evidence.metric, data, draws.total)
+    scorer = kernel(evidence.metric, data, draws.total)
     scores = np.concatenate(
-        [machine.scores(draws.block(at, min(at + 512, times))[0])[:, 0] for at in range(0, times, 512)]
+        [scorer.scores(draws.block(at, min(at + 512, times))[0])[:, 0] for at in range(0, times, 512)]
     )
     scores = scores[~np.isnan(scores)]
     units = np.arange(data.n) if groups is None else groups
-    left = machine.scores((units[None, :] != np.unique(units)[:, None]).astype(np.int32))[:, 0]
+    left = scorer.scores((units[None, :] != np.unique(units)[:, None]).astype(np.int32))[:, 0]
     if len(scores) < 2 or not np.isfinite(left).all():  # an infinite loss has no jackknife
         return np.nan, np.nan, np.nan
     below = (np.sum(scores < evidence.naive) + np.sum(scores <= evidence.naive)) / (2 * len(scores))

@@ -6,18 +6,20 @@ but a running maximum, so blocks may live anywhere and merge exactly. *Judge* th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_option, entropy, show
-from cvstats.cube.arrays import batch_dims, problem
+from cvstats._check import Rng, check_count, check_option, entropy
+from cvstats.cube.align import aligned as aligned
+from cvstats.cube.align import map_batches as map_batches
+from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import Coverage, everything, known_coverage
 from cvstats.cube.make import scan_cube
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Problem
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import QUANTUM, Bootstrap
@@ -108,7 +110,7 @@ def select_and_judge(
     check_option(ties, ("random", "first"), "ties")
     found = bound_metric(metric, cube)
     if judge_cube is not None:
-        judge_cube = aligned(judge_cube, cube)
+        judge_cube = aligned(judge_cube, cube, "judge_cube")
     seed = entropy(rng)
     batch = whole_quanta(batch)
 
@@ -134,51 +136,6 @@ def select_and_judge(
 def whole_quanta(batch: int | None) -> int | None:
     """Return `batch` rounded up to whole quanta of draws."""
     return None if batch is None else -(-check_count(batch, "batch") // QUANTUM) * QUANTUM
-
-
-def map_batches(
-    function: Callable[[xr.DataArray, xr.DataArray | None], xr.Dataset],
-    cube: xr.DataArray,
-    other: xr.DataArray | None = None,
-) -> xr.Dataset:
-    """Apply `function` to every combination of batch dims and put the results together along them."""
-    dims = batch_dims(cube)
-    if not dims:
-        return function(cube, other)
-    dim = dims[0]
-    results = []
-    for i in range(cube.sizes[dim]):
-        companion = other if other is None or dim not in other.dims else other.isel({dim: i})
-        results.append(map_batches(function, cube.isel({dim: i}), companion))
-    results = [part.drop_vars([dim], errors="ignore") for part in results]
-    index = cube[dim] if dim in cube.coords else dim
-    stacked = xr.concat(results, dim=index, coords="different", compat="equals", combine_attrs="override")
-    return stacked
-
-
-def aligned(other: xr.DataArray, cube: xr.DataArray, argument: str = "judge_cube") -> xr.DataArray:
-    """Return `other` in the cube's order of samples, configurations and classes; raise naming what does not match.
-
-    What carries no labels is taken to be in the cube's order.
-    """
-    for dim in ("sample", "configuration", "label_class"):
-        if dim not in other.dims or dim not in cube.dims:
-            continue
-        if dim not in other.indexes:
-            if other.sizes[dim] != cube.sizes[dim]:
-                raise InputError(f"`{argument}` has {other.sizes[dim]} along {dim!r}, the cube {cube.sizes[dim]}.")
-            other = other.assign_coords({dim: cube[dim].values})
-        here, there = cube.indexes[dim], other.indexes[dim]
-        if here.equals(there):
-            continue
-        lost, extra = here.difference(there, sort=False), there.difference(here, sort=False)
-        if len(lost) or len(extra):
-            raise InputError(
-                f"`{argument}` does not match the cube along {dim!r}: only in the cube: {show(lost) or 'none'}; "
-                f"only in `{argument}`: {show(extra) or 'none'}."
-            )
-        other = other.isel({dim: there.get_indexer(here)})
-    return other
 
 
 def blocks(

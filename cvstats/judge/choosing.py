@@ -14,12 +14,10 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.arrays import check_finite, check_kind, encode_labels, metric_values, raw_block, threshold
+from cvstats.cube.arrays import check_finite, check_kind, encode_labels, raw_block, threshold
 from cvstats.cube.blocks import Coverage, Report, report_on
 from cvstats.cube.make import check_values, is_lazy
-from cvstats.kernels.engines import Engine, engine
-from cvstats.kernels.problem import Problem
-from cvstats.kernels.ranks import RankEngine
+from cvstats.kernels import Kernel, Problem, Weights, kernel
 from cvstats.kernels.scan import Scan, scan
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
@@ -68,26 +66,15 @@ class Frame:
         """What the labels of a draw must hold."""
         return LabelCheck(self.metric.requires, self.y, self.event, self.weight, self.n_classes)
 
-    def convert(self, block: np.ndarray) -> np.ndarray:
-        """Return raw predictions in the form the metric uses; classes without gaps take one byte each."""
-        if self.metric.uses == "label" and not self.gaps and self.n_classes < 256:
-            if self.kind == "label":
-                with np.errstate(invalid="ignore"):  # gaps that a first pass over dask has still to find
-                    return block.astype(np.uint8)
-            if self.n_classes <= 2:
-                return np.asarray(block > self.threshold).view(np.uint8)
-            return np.asarray(np.argmax(block, axis=0), np.uint8)
-        return np.asarray(metric_values(block, self.metric, self.kind, self.threshold, self.n_classes))
-
-    def engine(self, block: np.ndarray, total: float, seen: Scan | None = None) -> Engine:
+    def kernel(self, block: np.ndarray, total: float, seen: Scan | None = None) -> Kernel:
         """Return the kernel for a block (k?, n, m, r) of the cube's predictions, or for a part of what was `seen`."""
         block = block if self.rows is None else block[..., self.rows, :, :]
         if self.check:
             check_values(block, self.kind, self.n_classes, "cube", seen)
             if needs_finite(self.metric):
                 _check_finite(block, self.metric, seen or scan(block))
-        data = Problem(self.y, block, self.weight, self.event, self.n_classes)
-        return engine(self.metric, data, total, gaps=self.gaps, convert=self.convert)
+        data = Problem(self.y, block, self.weight, self.event, self.n_classes, self.kind, self.threshold)
+        return kernel(self.metric, data, total, gaps=self.gaps)
 
 
 def needs_finite(metric: Metric) -> bool:
@@ -173,7 +160,7 @@ class Choose:
         block = block if columns is None else block[..., columns, :]
         draws, judge = self.draws, self.judge
         total = max(draws.total, judge.total if judge is not None else 0.0)
-        machine, check = self.frame.engine(block, total, seen), self.frame.labels
+        scorer, check = self.frame.kernel(block, total, seen), self.frame.labels
         times, m = draws.times, block.shape[-2]
         out = _blank(times, m, report, keep=self.keep)
         centre = np.zeros(m)
@@ -181,19 +168,13 @@ class Choose:
         for start, stop, weights, again in draw_blocks(draws, self.batch, self.frame.metric, len(self.frame.y), m):
             here = slice(start, stop)
             memo = draws.memo(start, stop) if isinstance(draws, Kept) else {}
-            with np.errstate(invalid="ignore", over="ignore"):
-                if isinstance(machine, RankEngine) and not start:  # all samples go along as one more draw
-                    weights = np.concatenate([np.ones((1, weights.shape[1]), weights.dtype), weights])
-                    criterion, score = machine.criterion(weights, memo)
-                    out.score[:] = score[0]
-                    criterion, score, weights = criterion[1:], score[1:], weights[1:]
-                elif isinstance(machine, RankEngine):
-                    criterion, score = machine.criterion(weights, memo)
-                else:
-                    criterion, score = machine.criterion(weights)
-                    if not start:
-                        out.score[:] = machine.scores(np.ones((1, weights.shape[1]), np.int32))[0]
+            if "weights" not in memo:  # all samples go along as one more draw
+                ones = np.ones((0 if start else 1, weights.shape[1]), weights.dtype)
+                memo["weights"] = Weights(np.concatenate([ones, weights]))
+            criterion, score = scorer.criterion(memo["weights"])
             if not start:
+                out.score[:] = score[0]
+                criterion, score = criterion[1:], score[1:]
                 centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             if "usable" not in memo:
                 memo["usable"] = again <= ATTEMPTS if assured else check.chosen(weights)
@@ -213,7 +194,7 @@ class Choose:
                     if "judged" not in memo:
                         memo["judged"] = memo["usable"] if assured and judge is None else check.chosen(right)
                     with np.errstate(invalid="ignore", over="ignore"):
-                        out.value[here] = np.where(memo["judged"], machine.judged(right, local), np.nan)
+                        out.value[here] = np.where(memo["judged"], scorer.judged(right, local), np.nan)
             del criterion, score  # else they would stand beside the next block's
             if tick is not None:
                 tick(None, stop - start)
@@ -280,7 +261,7 @@ class Judge:
         """Return the value of the winner, configuration ``place`` of the block, of the draws in `numbers`."""
         winners, place = np.unique(place, return_inverse=True)
         total = max(self.draws.total, self.judge.total if self.judge is not None else 0.0)
-        machine, check = self.frame.engine(block[..., winners, :], total), self.frame.labels
+        scorer, check = self.frame.kernel(block[..., winners, :], total), self.frame.labels
         value = np.empty(len(numbers))
         for start, stop, weights, _ in draw_blocks(
             self.draws, self.batch, self.frame.metric, self.draws.n, len(winners), self.judge is None
@@ -295,7 +276,7 @@ class Judge:
                 right = (weights[rows] == 0).view(np.uint8)
                 right = right if self.shift is None else right[:, self.shift]
             with np.errstate(invalid="ignore", over="ignore"):
-                value[here] = np.where(check.chosen(right), machine.judged(right, place[here]), np.nan)
+                value[here] = np.where(check.chosen(right), scorer.judged(right, place[here]), np.nan)
         return value
 
 

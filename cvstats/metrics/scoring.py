@@ -15,12 +15,11 @@ from cvstats.cube.blocks import Coverage, by_chunk
 from cvstats.cube.kinds import SETTLED
 from cvstats.cube.make import check_cube, is_lazy
 from cvstats.judge.choosing import Frame
+from cvstats.kernels import Problem, kernel
 from cvstats.kernels import columns as _rank_columns
 from cvstats.kernels import pairs as _concordance
-from cvstats.kernels.custom import custom_column
-from cvstats.kernels.problem import Problem
 from cvstats.kernels.scan import scan
-from cvstats.kernels.sums import SumEngine, fold_values
+from cvstats.kernels.sums import SumKernel, fold_values
 
 from . import Metric, bound_metric
 
@@ -133,8 +132,8 @@ def _pooled_sums(cube: xr.DataArray, metric: Metric) -> np.ndarray:
     frame = Frame.of(cube, metric, everything, check=False)
     step = max(1, BLOCK // max(1, data.size // m))
     ones = np.ones((1, n), np.int32)
-    engines = (frame.engine(data[..., start : start + step, :], float(n)) for start in range(0, m, step))
-    return np.concatenate([machine.scores(ones)[0] for machine in engines])
+    kernels = (frame.kernel(data[..., start : start + step, :], float(n)) for start in range(0, m, step))
+    return np.concatenate([each.scores(ones)[0] for each in kernels])
 
 
 def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, Metric]:
@@ -204,10 +203,10 @@ def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m,) scores of a block of columns."""
     if metric.family in ("mean", "smooth"):
         data, counts = _counted(data)
-        return np.asarray(SumEngine(metric, data, float(counts.sum())).scores(counts[None])[0])
+        return np.asarray(SumKernel(metric, data, float(counts.sum())).scores(counts[None])[0])
     if metric.family == "rank":
-        kernel = _concordance if metric.statistic == "concordance" else _rank_columns
-        return np.asarray(kernel.pooled_values(metric, data))
+        ranks = _concordance if metric.statistic == "concordance" else _rank_columns
+        return np.asarray(ranks.pooled_values(metric, data))
     return _average_repeats(_columns(metric, data), data)
 
 
@@ -231,13 +230,11 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
 def _columns(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m, r) values of a rank or custom metric."""
     if metric.family == "custom":
-        n, m, r = data.p.shape[-3:]
-        ones = np.ones(n)
-        return np.array(
-            [[custom_column(metric, data, column, repeat, ones) for repeat in range(r)] for column in range(m)]
-        )
+        ones = np.ones((1, data.n))
+        each = [data.repeats(slice(r, r + 1)) for r in range(data.p.shape[-1])]
+        return np.stack([kernel(metric, part, data.n).scores(ones)[0] for part in each], axis=1)
     if metric.statistic == "concordance":
-        return _concordance.column_values(data)
+        return _concordance.column_values(metric, data)
     return _rank_columns.column_values(metric, data)
 
 
@@ -283,9 +280,7 @@ def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
 
 def _rows(data: Problem, rows: np.ndarray, repeats: slice) -> Problem:
     """Return the problem on some samples and repeats."""
-    weight = None if data.weight is None else data.weight[rows]
-    event = None if data.event is None else data.event[rows]
-    return replace(data, y=data.y[rows], p=data.p[..., rows, :, repeats], weight=weight, event=event)
+    return data.samples(rows).repeats(repeats)
 
 
 def _label_columns(

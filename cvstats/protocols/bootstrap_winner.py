@@ -17,7 +17,7 @@ from cvstats.cube.make import is_lazy, scan_cube
 from cvstats.intervals import get_method, interval_limits
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import map_batches, select_and_judge
-from cvstats.kernels.sums import SumEngine
+from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric, bound_metric
 from cvstats.select import Select, select_best
 
@@ -281,11 +281,11 @@ def _mixed_score(cube: xr.DataArray, metric: Metric, share: np.ndarray) -> float
     at = 0
     for part in parts_of(cube, np.ones(cube.sizes["configuration"], bool)):
         data = problem(part.compute() if is_lazy(part) else part, metric)
-        machine = SumEngine(metric, data, float(data.n))
-        mine = np.ascontiguousarray(weight[:, at : at + machine.m].T)
-        each.append([(values * mine).sum(axis=1) / machine.divisor for values in machine.parts])
-        labels = labels or [np.array([values[0].astype(float).sum()]) for values in machine.labels]
-        at += machine.m
+        kernel = SumKernel(metric, data, float(data.n))
+        mine = np.ascontiguousarray(weight[:, at : at + kernel.m].T)
+        each.append([(values * mine).sum(axis=1) / kernel.divisor for values in kernel.parts])
+        labels = labels or [np.array([values[0].astype(float).sum()]) for values in kernel.labels]
+        at += kernel.m
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*each, strict=True)]
     return float(metric.formula(sums, labels)[0])

@@ -13,7 +13,7 @@ from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import parts_of
 from cvstats.cube.make import class_names, is_lazy
 from cvstats.judge import CELLS, blocks, judged_rows
-from cvstats.kernels.sums import SumEngine
+from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric
 from cvstats.resample import Bootstrap, group_codes
 
@@ -146,9 +146,9 @@ def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> Cl
         for start in range(0, whole.sizes["configuration"], step):
             part = whole.isel(configuration=slice(start, start + step))
             data = problem(part.compute() if is_lazy(part) else part, split)
-            engine = SumEngine(split, data, max(draws.total, float(data.n)) if draws else float(data.n))
-            point, mean = _split(engine, everything)
-            drawn = [_split(engine, w) for *_, w, _ in blocks(draws, None, split, data)] if draws else []
+            kernel = SumKernel(split, data, max(draws.total, float(data.n)) if draws else float(data.n))
+            point, mean = _split(kernel, everything)
+            drawn = [_split(kernel, w) for *_, w, _ in blocks(draws, None, split, data)] if draws else []
             each = np.concatenate([value for value, _ in drawn]) if drawn else np.empty((0, *point.shape[1:]))
             means = np.concatenate([value for _, value in drawn]) if drawn else np.empty((0, *mean.shape[1:]))
             found.append((point[0], mean[0], each, means))
@@ -158,10 +158,10 @@ def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> Cl
     return ClassDraws(point, mean, each, means, size, share)
 
 
-def _split(engine: SumEngine, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _split(kernel: SumKernel, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (draw, configuration, class) errors and (draw, configuration) means over samples."""
-    sums, labels = engine.sums(weights)
-    scaled = [value.astype(float) / engine.divisor for value in sums]
+    sums, labels = kernel.sums(weights)
+    scaled = [value.astype(float) / kernel.divisor for value in sums]
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.stack([value / count for value, count in zip(scaled, labels[1:], strict=True)], axis=-1)
         return each, np.asarray(np.sum(scaled, axis=0) / labels[0])

@@ -13,7 +13,7 @@ from cvstats.cube.arrays import batch_dims
 from cvstats.cube.blocks import parts_of, predicted
 from cvstats.cube.make import check_cube, is_lazy
 from cvstats.judge import blocks, restricted
-from cvstats.kernels.engines import engine
+from cvstats.kernels import kernel
 from cvstats.metrics import Metric, bound_metric
 from cvstats.select import label_keys, tie_keys
 
@@ -136,13 +136,13 @@ def _score_tables(
     inside, outside, plain = [], [], []
     for part in parts_of(cube, eligible):
         data = restricted(part.compute() if is_lazy(part) else part, metric, rows)
-        machine = engine(metric, data, draws.total)
+        scorer = kernel(metric, data, draws.total)
         tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         with np.errstate(invalid="ignore", over="ignore"):
             for _, _, weights, _ in blocks(draws, None, metric, data):
-                tables[0].append(machine.criterion(weights)[0])
-                tables[1].append(machine.scores((weights == 0).astype(np.int32)))
-            plain.append(machine.scores(np.ones((1, data.n), np.int32))[0])
+                tables[0].append(scorer.criterion(weights)[0])
+                tables[1].append(scorer.scores((weights == 0).astype(np.int32)))
+            plain.append(scorer.scores(np.ones((1, data.n), np.int32))[0])
         inside.append(np.concatenate(tables[0]))
         outside.append(np.concatenate(tables[1]))
     return [np.concatenate(inside, axis=1), np.concatenate(outside, axis=1)], np.concatenate(plain)

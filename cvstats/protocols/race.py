@@ -16,8 +16,7 @@ from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import parts_of
 from cvstats.cube.make import is_lazy
 from cvstats.judge import CELLS
-from cvstats.kernels.engines import Engine, engine
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
 from cvstats.resample import QUANTUM, Bootstrap, Given, check_nested, group_codes, strata_codes
@@ -135,7 +134,7 @@ class Race:
             racing = columns[alive[columns]]
             if racing.size:
                 part = _part(data, rows, racing - columns[0], mask)
-                yield _Heat(self.metric, racing, part, engine(self.metric, part, source.total))
+                yield _Heat(self.metric, racing, part, kernel(self.metric, part, source.total))
 
     def _draws(self, rows: np.ndarray, check: LabelCheck) -> Bootstrap | Given:
         """Return draws of the samples in `rows`; those of all samples serve every later repeat."""
@@ -156,9 +155,9 @@ class Race:
         """Return the configuration that `select` takes on the predictions so far."""
         scores, error = np.full(self.size, np.nan), np.full(self.size, np.nan)
         for heat in heats:
-            scores[heat.racing] = heat.machine.scores(np.ones((1, heat.data.n), np.int32))[0]
+            scores[heat.racing] = heat.scorer.scores(np.ones((1, heat.data.n), np.int32))[0]
             if needs_std_error(self.select):
-                table = [heat.machine.scores(weights) for weights in between(source, 0, source.times, heat.data)]
+                table = [heat.scorer.scores(weights) for weights in between(source, 0, source.times, heat.data)]
                 error[heat.racing] = np.nanstd(np.concatenate(table), axis=0, ddof=1)
         if np.isnan(scores).all():
             return None
@@ -168,12 +167,12 @@ class Race:
 
 @dataclass(frozen=True)
 class _Heat:
-    """A block of configurations in the race: their labels' positions, their predictions so far, and an engine."""
+    """A block of configurations in the race: their labels' positions, their predictions so far, and a kernel."""
 
     metric: Metric
     racing: np.ndarray
     data: Problem
-    machine: Engine
+    scorer: Kernel
 
     def only(self, configuration: int) -> Problem:
         """Return the predictions of one configuration."""
@@ -184,12 +183,12 @@ class _Heat:
     ) -> np.ndarray:
         """Return, per configuration, the share of usable draws in which its loss exceeds the best's.
 
-        The best is compared as a column of the same engine, so that sums are on one scale and ties are exact.
+        The best is compared as a column of the same kernel, so that sums are on one scale and ties are exact.
         """
         data, shift = self.data, 0
-        machine: Engine | None = self.machine
+        scorer: Kernel | None = self.scorer
         if best not in self.racing:
-            data, machine, shift = replace(data, p=np.concatenate([column.p, data.p], axis=-2)), None, 1
+            data, scorer, shift = replace(data, p=np.concatenate([column.p, data.p], axis=-2)), None, 1
         at = 0 if shift else int(np.flatnonzero(self.racing == best)[0])
         left = np.arange(len(self.racing)) + shift
         worse = np.zeros(len(left) + shift)
@@ -197,13 +196,13 @@ class _Heat:
         edges = [0, source.times] if threshold is None or source.times <= HEAT else [0, HEAT, source.times]
         for start, stop in pairwise(edges):
             running = left if shift == 0 and start == 0 else np.concatenate([[at], left])
-            if start or machine is None:
-                machine = engine(self.metric, data.columns(running), source.total)
+            if start or scorer is None:
+                scorer = kernel(self.metric, data.columns(running), source.total)
             place = at if running is left else 0
             for weights in between(source, start, stop, data):
                 ok = check.chosen(weights)
                 with np.errstate(invalid="ignore", over="ignore"):
-                    value = machine.criterion(weights)[0]
+                    value = scorer.criterion(weights)[0]
                     lost = (value < value[:, place : place + 1])[:, -len(left) :]
                 worse[left] += (lost if ok.all() else lost & ok[:, None]).sum(axis=0)
                 usable += int(ok.sum())

@@ -1,0 +1,68 @@
+"""What belongs to a cube, matched to it: exactly and by label; and cubes with batch dims, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar, cast
+
+import xarray as xr
+
+from cvstats._check import InputError, show
+
+from .arrays import batch_dims
+
+T = TypeVar("T", xr.DataArray, xr.Dataset)
+
+
+def aligned(
+    other: xr.DataArray,
+    to: xr.DataArray,
+    argument: str,
+    dims: Sequence[Hashable] = ("sample", "configuration", "label_class"),
+) -> xr.DataArray:
+    """Return `other` in the order of the cube `to` along `dims`; raise naming the labels that only one of them has.
+
+    What carries no labels is taken to be in the cube's order.
+    """
+    for dim in dims:
+        if dim not in other.dims or dim not in to.dims:
+            continue
+        if dim not in other.indexes:
+            if other.sizes[dim] != to.sizes[dim]:
+                raise InputError(f"`{argument}` has {other.sizes[dim]} along {dim!r}, the cube {to.sizes[dim]}.")
+            other = other.assign_coords({dim: to[dim].values})
+        ours, theirs = to.indexes[dim], other.indexes[dim]
+        if ours.equals(theirs):
+            continue
+        lost, extra = ours.difference(theirs, sort=False), theirs.difference(ours, sort=False)
+        if len(lost) or len(extra):
+            raise InputError(
+                f"`{argument}` does not match the cube along {dim!r}: only in the cube: {show(lost) or 'none'}; "
+                f"only in `{argument}`: {show(extra) or 'none'}."
+            )
+        other = other.isel({dim: theirs.get_indexer(ours)})
+    return other
+
+
+def map_batches(function: Callable[..., T], cube: xr.DataArray, other: xr.DataArray | None = None) -> T:
+    """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
+    return map_along(batch_dims(cube), function, cube, other)
+
+
+def map_along(
+    dims: Sequence[Hashable], function: Callable[..., T], cube: xr.DataArray, other: xr.DataArray | None = None
+) -> T:
+    """Return ``function(cube, other)`` for every label of `dims`, put together along them; `other` may lack them."""
+    if not dims:
+        return function(cube, other)
+    dim, rest = dims[0], dims[1:]
+    results: list[Any] = []
+    for place in range(cube.sizes[dim]):
+        part = other if other is None or dim not in other.dims else other.isel({dim: place})
+        results.append(map_along(rest, function, cube.isel({dim: place}), part))
+    results = [result.drop_vars(dim, errors="ignore") for result in results]
+    index = cube[dim] if dim in cube.coords else dim
+    stacked: Any = xr.concat(
+        results, dim=index, coords="different", compat="equals", join="outer", combine_attrs="override"
+    )
+    return cast(T, stacked)
