@@ -59,19 +59,17 @@ def map_batches(function: Callable[..., T], cube: xr.DataArray, other: xr.DataAr
     return map_along(batch_dims(cube), function, cube, other)
 
 
-def map_along(
-    dims: Sequence[Hashable], function: Callable[..., T], cube: xr.DataArray, other: xr.DataArray | None = None
-) -> T:
-    """Return ``function(cube, other)`` for every label of `dims`, put together along them; `other` may lack them."""
+def map_along(dims: Sequence[Hashable], function: Callable[..., T], *cubes: xr.DataArray | None) -> T:
+    """Return ``function(*cubes)`` for every label of `dims`, put together along them; some cubes may lack a dim."""
     if not dims:
-        return function(cube, other)
+        return function(*cubes)
     dim, rest = dims[0], dims[1:]
+    owner = next(cube for cube in cubes if cube is not None and dim in cube.dims)
     results: list[Any] = []
-    for place in range(cube.sizes[dim]):
-        part = other if other is None or dim not in other.dims else other.isel({dim: place})
-        results.append(map_along(rest, function, cube.isel({dim: place}), part))
-    results = [result.drop_vars(dim, errors="ignore") for result in results]
-    index = cube[dim] if dim in cube.coords else dim
+    for place in range(owner.sizes[dim]):
+        parts = (cube if cube is None or dim not in cube.dims else cube.isel({dim: place}) for cube in cubes)
+        results.append(map_along(rest, function, *parts).drop_vars([dim], errors="ignore"))
+    index = owner[dim] if dim in owner.coords else dim
     stacked: Any = xr.concat(
         results, dim=index, coords="different", compat="equals", join="outer", combine_attrs="override"
     )
