@@ -97,7 +97,7 @@ def evaluation_protocols(
     """
     check_cube(cube)
     check_dim(cube.dims, dim)
-    found = bound_metric(metric, cube)
+    bound = bound_metric(metric, cube)
     first = check_count(first, "first")
     if selection is not None and inner is not None:
         raise InputError("give `selection` or `inner`, not both: each says how a realisation chooses for itself.")
@@ -115,15 +115,15 @@ def evaluation_protocols(
         inputs["inner"] = check_inner(cube, inner)
         inputs["external"] = cube if external is None else inputs["external"]
     grid = _tuning_values(cube, parameters)
-    chooser = found if criterion is None else None
+    chooser = bound if criterion is None else None
     if chooser is None:
         assert criterion is not None
         chooser = bound_metric(criterion, selection if selection is not None else cube)
-    out = over_batches(lambda one: _values(one, found, chooser, grid, first, dim), inputs, keep=(dim,))
-    out = _compared(out, found, dim)
+    out = over_batches(lambda one: _values(one, bound, chooser, grid, first, dim), inputs, keep=(dim,))
+    out = _compared(out, bound, dim)
     given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}
-    call = call_text("evaluation_protocols", metric=found.name, first=first, dim=dim, **given)
-    return result(out, method="evaluation_protocols", metric=found.name, call=call, cube=cube)
+    call = call_text("evaluation_protocols", metric=bound.name, first=first, dim=dim, **given)
+    return result(out, method="evaluation_protocols", metric=bound.name, call=call, cube=cube)
 
 
 def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:

@@ -92,22 +92,22 @@ def ncv(
     check_option(inner_kind, ("cv", "training"), "inner_kind")
     check_option(average, ("pooled", "fold"), "average")
     folds_of(cube, "ncv")
-    found = bound_metric(metric, cube)
+    bound = bound_metric(metric, cube)
     inner = check_inner(cube, inner)
 
     notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        return _one(part, own, found, average, notes)
+        return _one(part, own, bound, average, notes)
 
     out = listened(notes, lambda: map_batches(one, cube, inner))
     warn_once("ncv", notes)
     return result(
         out,
         method="ncv" if inner_kind == "cv" else "cv2",
-        metric=found.name,
-        call=call_text("ncv", metric=found.name, inner_kind=inner_kind, average=average),
+        metric=bound.name,
+        call=call_text("ncv", metric=bound.name, inner_kind=inner_kind, average=average),
         cube=cube,
     )
 

@@ -108,13 +108,13 @@ def implementations(
     inputs["resubstitution"] = None
     if resubstitution is not None:
         inputs["resubstitution"] = labelled_like(main, resubstitution, "resubstitution")
-    found = bound_metric(metric, main)
+    bound = bound_metric(metric, main)
     if truth is not None:
         inputs["truth"] = _truth(truth, main)
-    out = over_batches(lambda one: _table(one, found), inputs)
+    out = over_batches(lambda one: _table(one, bound), inputs)
     given = {name: part for name, part in inputs.items() if name != "cube"}
     out = result(
-        out, method="implementations", metric=found.name, call=call_text("implementations", metric=found.name, **given)
+        out, method="implementations", metric=bound.name, call=call_text("implementations", metric=bound.name, **given)
     )
     columns = (("implementation", np.array(values)) for values in zip(*ROWS.values(), strict=True))
     preprocessing, choice, rule, out["out_of_sample"], out["internal_coherence"] = columns

@@ -347,7 +347,7 @@ def _estimates(
 ) -> xr.Dataset:
     """Return class errors and their average under each prior; without `times` no limits."""
     level = check_level(level)
-    found = check_loss(get_metric(metric), cube)
+    bound = check_loss(get_metric(metric), cube)
     names = class_names(cube)
     assert names is not None
     table = None if prior is None else prior_table(prior, cube, names)
@@ -355,10 +355,10 @@ def _estimates(
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
-    found = bind(found, own_partner(cube) if classical else cube, notes)
+    bound = bind(bound, own_partner(cube) if classical else cube, notes)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        draws = class_draws(own_partner(part) if classical else part, found, times or 0, seed)
+        draws = class_draws(own_partner(part) if classical else part, bound, times or 0, seed)
         out = _summary(draws, np.array(names, dtype=object), table, classical, level, notes)
         return out.assign_coords(configuration=part["configuration"].variable)
 
@@ -366,7 +366,7 @@ def _estimates(
     warn_once(method, notes)
     call = call_text(method, prior=_shown(prior), level=level, times=times)
     limits = (level, "percentile") if times else (np.nan, "none")
-    labels = qualifiers(method, found.name, *limits)
+    labels = qualifiers(method, bound.name, *limits)
     out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
     if table is None:
         return out
