@@ -57,8 +57,9 @@ def test_what_the_caller_says_about_class_probabilities_wins():
     assert as_cube({"a": PROBA}, Y + 0.5, kind="value").sizes["repeat"] == 2
     assert as_cube(PROBA, Y, configurations=["a", "b"]).shape == (40, 2)
     assert as_cube({"a": np.column_stack([P, P[::-1]])}, Y).sizes["repeat"] == 2  # does not add up to one
-    assert as_cube({"a": np.column_stack([Y, 1 - Y])}, Y).sizes["repeat"] == 2  # whole numbers are labels
-    assert as_cube({"a": np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA)}, Y).sizes["repeat"] == 2  # gaps in one column
+    assert as_cube({"a": np.column_stack([Y, 1 - Y])}, Y, kind="label").sizes["repeat"] == 2
+    assert as_cube({"a": np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA)}, Y, repeats=[0, 1]).sizes["repeat"] == 2
+    assert as_cube(pd.DataFrame(PROBA), Y, configurations=["a", "b"]).shape == (40, 2)
 
 
 def test_columns_that_add_up_to_one_but_are_not_the_classes_are_refused():
@@ -69,6 +70,43 @@ def test_columns_that_add_up_to_one_but_are_not_the_classes_are_refused():
     assert as_cube({"a": np.full((40, 3), 1 / 3)}, Y).sizes["repeat"] == 3  # one constant, however it is read
     with pytest.raises(InputError, match=r"one column for each of the classes 0, 1, .* say `classes=`; if config"):
         as_cube(PROBA, Y)
+    with pytest.raises(InputError, match=r"one column for each of the classes 0, 1, .* say `classes=`; if config"):
+        as_cube(pd.DataFrame(PROBA), Y)
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        (100 * PROBA, "but as percentages"),
+        (np.log(PROBA), "but as logarithms"),
+        (np.column_stack([1 - Y, Y]), "but as whole numbers"),
+        (np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA), "but some are missing"),
+    ],
+)
+def test_class_probabilities_in_other_words_are_not_repeats(values, match):
+    with pytest.raises(InputError, match=match):
+        as_cube({"a": values}, Y)
+
+
+def test_class_probabilities_in_tables_are_matched_by_the_names_of_their_columns():
+    ids = [f"s{i}" for i in range(40)]
+    table = pd.DataFrame(PROBA, columns=[0, 1], index=ids)
+    plain = as_cube({"a": PROBA}, Y, samples=ids)
+    for given in ({"a": table}, {"a": table[[1, 0]]}, {"a": table[[1, 0]].rename(columns=str)}):
+        assert as_cube(given, Y).identical(plain)
+    assert as_cube([table[[1, 0]]], Y)[:, 0].values.tolist() == P.tolist()
+    assert as_cube(table[[1, 0]], Y, classes=[0, 1])[:, 0].values.tolist() == P.tolist()
+    three = pd.DataFrame(RNG.dirichlet(np.ones(3), 40), columns=["a", "b", "c"])
+    y = np.array(["a", "b", "c"])[np.arange(40) % 3]
+    assert as_cube({"m": three[["c", "a", "b"]]}, y).identical(as_cube({"m": three}, y))
+    other = three.set_axis(["p1", "p2", "p3"], axis=1)
+    with pytest.raises(InputError, match="but their columns are called 'p1', 'p2', 'p3'"):
+        as_cube({"m": other}, y)
+    assert np.array_equal(as_cube({"m": other}, y, classes=["a", "b", "c"]), as_cube({"m": three}, y))
+    with pytest.raises(InputError, match="must share one order of columns"):
+        as_cube({"a": table, "b": table[[1, 0]]}, Y)
+    with pytest.raises(InputError, match="must share one index"):
+        as_cube({"a": table, "b": table[::-1]}, Y)
 
 
 def test_class_probabilities_on_dask():
@@ -90,6 +128,8 @@ def test_masked_predictions_are_not_predicted():
     ):
         assert np.flatnonzero(np.isnan(cube.values)).tolist() == [3]
         assert cube.values[~mask, 0].tolist() == P[~mask].tolist()
+    missing = as_cube({"a": pd.array(np.where(mask, None, P), dtype="Float64")}, Y)
+    assert np.flatnonzero(np.isnan(missing.values)).tolist() == [3]
     whole = as_cube({"a": np.ma.array(Y, mask=mask)}, Y)
     text = as_cube({"a": np.ma.array(np.where(Y, "b", "a"), mask=mask)}, np.where(Y, "b", "a"), positive="b")
     assert np.flatnonzero(np.isnan(whole.values)).tolist() == np.flatnonzero(np.isnan(text.values)).tolist() == [3]
