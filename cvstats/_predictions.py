@@ -169,6 +169,9 @@ def unmasked(values: Any) -> Any:
     """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
     if hasattr(values, "__dask_graph__"):
         return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
+    loose = isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object)
+    if loose and any(value is np.ma.masked for value in values):  # taken out of a masked array one by one
+        return np.asarray([None if value is np.ma.masked else value for value in values], object)
     if isinstance(values, (pd.Series, pd.api.extensions.ExtensionArray)):
         return _frame_values(pd.Series(values).to_frame())[:, 0]
     if not np.ma.is_masked(values):
@@ -247,11 +250,11 @@ def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None
 
 def _names(names: Any, dim: Hashable) -> xr.Variable:
     """Return names along a dim as a variable; tuples become text."""
-    if np.ma.is_masked(names):
-        raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(np.ma.getmaskarray(names)))}.")
-    values = (
-        list(names) if not isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray)) else np.asarray(names)
-    )
+    arrays = isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray))
+    hidden = np.ma.getmaskarray(names) if np.ma.is_masked(names) else [name is np.ma.masked for name in names]
+    if np.any(hidden):
+        raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
+    values = np.asarray(names) if arrays else list(names)
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)

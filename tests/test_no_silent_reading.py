@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from cvstats import InputError, as_cube, cli, load_report, read_predictions, score
+from cvstats import InputError, as_cube, bootstrap, cli, kfold, load_report, p_adjust, read_predictions, score
 
 FILES = Path(__file__).parent / "files"
 RNG = np.random.default_rng(1)
@@ -158,9 +158,39 @@ def test_masked_fold_tables_names_and_orange_arrays_are_refused():
         as_cube(P, Y, folds=[np.ma.array(np.arange(20), mask=np.arange(20) == 1), np.arange(20, 40)])
     with pytest.raises(InputError, match="names of 'sample' are masked in places 0"):
         as_cube(P, Y, samples=np.ma.array(np.arange(40), mask=np.arange(40) == 0))
+    with pytest.raises(InputError, match="`folds` are masked in places 1;"):
+        as_cube(P, Y, folds=[(None, np.ma.array(np.arange(20), mask=np.arange(20) == 1)), (None, np.arange(20, 40))])
     orange = {"row_indices": np.arange(40), "actual": Y, "predicted": np.ma.array(P[None], mask=P[None] > 0.5)}
     with pytest.raises(InputError, match="array 'predicted' is masked; Orange's Results hold no masks"):
         read_predictions(orange)
+
+
+def test_masked_values_taken_out_of_their_array_are_missing():
+    hidden = list(np.ma.array(np.where(Y, "b", "a"), mask=np.arange(40) == 3))
+    for name, match in (
+        ("groups", "must not be missing"),
+        ("folds", "for every sample"),
+        ("labels", "are missing for"),
+    ):
+        with pytest.raises(InputError, match=match):
+            as_cube(P, **{"labels": Y, "positive": "b" if name == "labels" else None, name: hidden})
+    with pytest.raises(InputError, match="names of 'sample' are masked in places 3"):
+        as_cube(P, Y, samples=list(np.ma.array(np.arange(40), mask=np.arange(40) == 3)))
+
+
+def test_masked_values_of_designs_draws_and_tests_are_missing():
+    hidden = np.ma.array(Y, mask=np.arange(40) == 3)
+    cube = as_cube(P, Y)
+    for make in (
+        lambda: kfold(hidden, 4),
+        lambda: kfold(Y, 4, groups=hidden),
+        lambda: bootstrap(cube, 10, groups=hidden),
+        lambda: bootstrap(cube, 10, strata=hidden),
+    ):
+        with pytest.raises(InputError, match="are missing for samples 3"):
+            make()
+    expected = p_adjust([0.01, 0.02, np.nan])
+    np.testing.assert_array_equal(p_adjust(np.ma.array([0.01, 0.02, 0.03], mask=[0, 0, 1])), expected)
 
 
 # -- mlr3 tables of several learners
