@@ -234,6 +234,31 @@ def test_mlr3_column_that_explains_duplicates_is_never_ignored(drop):
         assert dict(cube.sizes) == {"sample": 20, "configuration": 3, "repeat": 2}
 
 
+@pytest.mark.parametrize("name", ["{}", "cv_{:02d}"])
+def test_mlr3_iterations_in_any_order_of_rows_are_the_same_repeats(name):
+    """Four folds of each repeat: rows sorted by their ids bring the iterations in another order."""
+    frame = mlr3(repeats=3)
+    folds = np.stack([RNG.permutation(20) % 4 for _ in range(3)])
+    frame["fold"] = folds[frame["repeat"], frame["row_ids"]]
+    frame["iteration"] = [name.format(4 * r + f + 1) for r, f in zip(frame["repeat"], frame["fold"], strict=True)]
+    frame = frame.drop(columns=["repeat", "fold"])
+    cube = read_predictions(frame, positive="b")
+    assert cube.sizes["repeat"] == 3
+    assert np.array_equal(cube["fold"], folds.T)
+    for other in (frame.sort_values("row_ids", kind="stable"), frame.sample(frac=1, random_state=1)):
+        found = read_predictions(other, positive="b")
+        assert found.sel({dim: cube[dim] for dim in cube.dims}).equals(cube)
+
+
+def test_mlr3_columns_about_samples_are_kept():
+    frame = mlr3().assign(patient=lambda d: d["row_ids"] // 2, resampling_id="cv", seconds=lambda d: d["prob.a"])
+    cube = read_predictions(frame, positive="b")
+    assert cube["patient"].dims == ("sample",)
+    assert cube["patient"].values.tolist() == (np.arange(20) // 2).tolist()
+    assert load_report(cube)["ignored_columns"] == ["resampling_id", "seconds"]
+    assert cube.drop_vars("patient").equals(read_predictions(frame.drop(columns="patient"), positive="b"))
+
+
 def test_mlr3_iterations_of_several_learners_are_not_repeats():
     frame = mlr3(3, 1).drop(columns="repeat").rename(columns={"learner": "method", "fold": "iteration"})
     frame["iteration"] += 4 * frame["method"].str[1:].astype(int)
@@ -391,6 +416,13 @@ def test_labels_file_ids_are_text(tmp_path, capsys):
     assert "has rows without an id" in capsys.readouterr().err
     assert run_labels(tmp_path, save(tmp_path, "\x00\x01\x02", "binary.csv")) == 2
     assert "--labels: binary.csv: this is a binary file" in capsys.readouterr().err
+
+
+def test_labels_beside_those_of_the_file_are_refused(tmp_path, capsys):
+    file = save(tmp_path, "sample,configuration,prediction,label\n1,a,.2,0\n2,a,.8,1\n", "own.csv")
+    labels = save(tmp_path, "id,y\n1,1\n2,0\n", "other.csv")
+    assert cli.main(["describe", str(file), "--labels", str(labels)]) == 2
+    assert "the truth is in the file already" in capsys.readouterr().err
 
 
 def test_labels_and_positive_keep_classes_apart(tmp_path, capsys):
