@@ -148,8 +148,10 @@ def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     for named, who, what in ((indexes, "Series", "index"), (heads, "DataFrames", "order of columns")):
         if any(not names.equals(named[0]) for names in named):
             raise InputError(f"`predictions`: {who} per configuration must share one {what}; align them first.")
-    names = {"sample": indexes[0].to_numpy()} if indexes else {}
-    return np.stack(arrays, axis=1), {**names, "columns": heads[0].to_numpy()} if heads else names
+    names: dict[Hashable, Any] = {"sample": indexes[0].to_numpy()} if indexes else {}
+    if heads:
+        names["columns"] = heads[0].to_numpy()
+    return np.stack(arrays, axis=1), names
 
 
 def _class_order(columns: Any, classes: Sequence[Hashable], said: bool) -> list[int]:

@@ -55,14 +55,14 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str | None = N
     """Return the direction given, else that of the metric `x` says it is in, else the default; without one, raise."""
     if direction is not None:
         check_option(direction, DIRECTIONS, "direction")
-    named, known = x.coords.get("metric"), None
-    if named is not None and named.ndim == 0:
+    known = None
+    if "metric" in x.coords and x["metric"].ndim == 0:
         from cvstats.metrics import get_metric
 
         with suppress(InputError):
-            known = str(get_metric(str(named.values)).direction)
+            known = str(get_metric(str(x["metric"].values)).direction)
     if known and direction and known != direction:
-        raise InputError(f"`direction`={direction!r}, but `x` says it is {named.item()!r}, which has {known!r}.")
+        raise InputError(f"`direction`={direction!r}, but `x` says it is {x['metric'].item()!r}, which has {known!r}.")
     if known or direction:
         return known or str(direction)
     if default is None:
