@@ -185,6 +185,18 @@ def test_a_protocol_by_fold_names_nobody_when_folds_lack_a_class(protocol, names
     assert final == "" if names is TEXT else np.isnan(final)
 
 
+def test_a_configuration_that_an_undefined_score_keeps_from_winning_is_named():
+    """F1 of a fold without positives is undefined for the configuration that rightly predicts none."""
+    y = np.r_[np.ones(6, int), np.zeros(14, int)]
+    cube = cs.as_cube(np.column_stack([y, 1 - y]), y, folds=np.arange(20) // 5, configurations=["right", "wrong"])
+    out, messages = told(lambda: cs.cvt(cube, "f1", average="fold"))
+    assert out.selected.item() == "wrong"
+    assert messages[0].endswith(
+        "(fold 2, 3; configuration 'right'): it is undefined for these predictions; "
+        "a configuration without a score cannot be selected."
+    )
+
+
 def test_batches_with_and_without_a_winner_lie_side_by_side():
     good = cs.as_cube(
         [[0.9, 0.1], [0.8, 0.4], [0.1, 0.7], [0.2, 0.3]], [1, 1, 0, 0], kind="score", configurations=[5, 7]
