@@ -61,10 +61,10 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str | None = N
 
         with suppress(InputError):
             known = str(get_metric(str(x["metric"].values)).direction)
-    if known and direction and known != direction:
+    if default is None and known and direction and known != direction:
         raise InputError(f"`direction`={direction!r}, but `x` says it is {x['metric'].item()!r}, which has {known!r}.")
-    if known or direction:
-        return known or str(direction)
+    if direction or known:
+        return str(direction or known)
     if default is None:
         raise InputError(
             "`direction` must say which values are better, 'maximize' or 'minimize', because `x` has no coordinate "
