@@ -77,11 +77,11 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     if not labelled or dim is None:
         adjusted = _adjusted(values.ravel(), known).reshape(values.shape)
         return p.copy(data=adjusted) if labelled else adjusted
-    last = range(-len(as_dims(p, dim)), 0)
-    rows = np.moveaxis(values, p.get_axis_num(as_dims(p, dim)), last)
+    axes = p.get_axis_num(as_dims(p, dim))
+    last = range(-len(axes), 0)
+    rows = np.moveaxis(values, axes, last)
     flat = rows.reshape(*rows.shape[: last.start], -1)
-    adjusted = np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape)
-    return p.copy(data=np.moveaxis(adjusted, last, p.get_axis_num(as_dims(p, dim))))
+    return p.copy(data=np.moveaxis(np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape), last, axes))
 
 
 def _adjusted(p: np.ndarray, method: str) -> np.ndarray:
