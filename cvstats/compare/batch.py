@@ -12,6 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_dim, check_option, nearest, plain, show, warn
 from cvstats._results import qualifiers, result
+from cvstats.cube.align import aligned
 
 Dims = str | Sequence[str]
 
@@ -110,7 +111,8 @@ def batch(
     given = x
     metric = x.coords.get("metric")
     if other is not None:
-        given = _aligned(x, as_numbers(other, names[1]), () if paired else dims, names[1])
+        shared = [name for name in x.dims if paired or name not in dims]
+        given = aligned(as_numbers(other, names[1]), x, names[1], shared, owner=f"`{names[0]}`")
         as_dims(given, dims)
         _length(given, dims, minimum, names[1])
         x, given = xr.broadcast(x, given, exclude=() if paired else dims)
@@ -159,44 +161,20 @@ def _length(x: xr.DataArray, dims: Sequence[str], minimum: int = 0, argument: st
     return length
 
 
-def _aligned(x: xr.DataArray, other: xr.DataArray, free: Sequence[str], argument: str) -> xr.DataArray:
-    """Return `other` in the label order of `x` on every shared dim, except the `free` ones."""
-    for dim in x.dims:
-        if dim not in other.dims or dim in free:
-            continue
-        if dim not in x.indexes or dim not in other.indexes:
-            if x.sizes[dim] != other.sizes[dim]:
-                raise InputError(
-                    f"`{argument}` has {other.sizes[dim]} values along {dim!r} where `x` has {x.sizes[dim]}; "
-                    "values are paired by position here, so the lengths must agree."
-                )
-            continue
-        mine, theirs = x.indexes[dim], other.indexes[dim]
-        if mine.equals(theirs):
-            continue
-        lonely = [*mine.difference(theirs, sort=False), *theirs.difference(mine, sort=False)]
-        if lonely:
-            raise InputError(
-                f"`{argument}` is not paired with `x` along {dim!r}: {show(lonely)} found in only one of them; "
-                "select the common labels first, or pass paired=False where the test offers it."
-            )
-        if not (mine.is_unique and theirs.is_unique):
-            raise InputError(f"`{argument}` cannot be paired with `x` along {dim!r}: labels repeat in another order.")
-        other = other.sel({dim: mine})
-    return other
-
-
 def direction_of(x: xr.DataArray, direction: str | None, default: str | None = None) -> str:
     """Return the direction given, else that of the metric `x` says it is in, else the default; without one, raise."""
     if direction is not None:
         check_option(direction, ("minimize", "maximize"), "direction")
-        return direction
-    named = x.coords.get("metric")
-    if named is not None and named.ndim == 0:
+    known = None
+    if "metric" in x.coords and x["metric"].ndim == 0:
         from cvstats.metrics import get_metric
 
         with suppress(InputError):
-            return str(get_metric(str(named.values)).direction)
+            known = str(get_metric(str(x["metric"].values)).direction)
+    if default is None and known and direction and known != direction:
+        raise InputError(f"`direction`={direction!r}, but `x` says it is {x['metric'].item()!r}, which has {known!r}.")
+    if direction or known:
+        return str(direction or known)
     if default is None:
         raise InputError(
             "`direction` must say which values are better, 'maximize' or 'minimize', because `x` has no coordinate "

@@ -145,12 +145,11 @@ def corrected_t_test(
     (0.051, 0.141)
     """
     level = check_level(level)
-    if isinstance(test_fraction, bool) or not isinstance(test_fraction, (int, float, np.floating)):
-        raise InputError(f"`test_fraction` must be a number between 0 and 1; got {test_fraction!r}.")
-    if not 0 < test_fraction < 1:
+    number = isinstance(test_fraction, (int, float, np.floating)) and not isinstance(test_fraction, bool)
+    if not number or not 0 < test_fraction < 1:
         raise InputError(
-            "`test_fraction` is n_test / (n_test + n_train), strictly between 0 and 1 (1/k for k folds); "
-            f"got {test_fraction!r}."
+            "`test_fraction` must be a number strictly between 0 and 1: n_test / (n_test + n_train), which is 1/k for "
+            f"k folds; got {test_fraction!r}."
         )
     data = batch(x, dim, other=other)
     values = data.values if other is None else data.values - data.other

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
+from cvstats.cube.predictions import unmasked
 
 from .batch import Dims, as_dims
 
@@ -69,19 +70,18 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     labelled = isinstance(p, xr.DataArray)
     if not labelled and dim is not None:
         raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
-    values = np.asarray(p, dtype=float)
+    values = np.asarray(p if labelled else unmasked(p), dtype=float)
     outside = (values < 0) | (values > 1)
     if outside.any():
         raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {values[outside][0].item()!r}.")
     if not labelled or dim is None:
         adjusted = _adjusted(values.ravel(), known).reshape(values.shape)
         return p.copy(data=adjusted) if labelled else adjusted
-    family = as_dims(p, dim)
-    axes = p.get_axis_num(family)
-    rows = np.moveaxis(values, axes, range(-len(family), 0))
-    flat = rows.reshape(*rows.shape[: -len(family)], -1)
-    adjusted = np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape)
-    return p.copy(data=np.moveaxis(adjusted, range(-len(family), 0), axes))
+    axes = p.get_axis_num(as_dims(p, dim))
+    last = range(-len(axes), 0)
+    rows = np.moveaxis(values, axes, last)
+    flat = rows.reshape(*rows.shape[: last.start], -1)
+    return p.copy(data=np.moveaxis(np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape), last, axes))
 
 
 def _adjusted(p: np.ndarray, method: str) -> np.ndarray:

@@ -254,12 +254,9 @@ def skillings_mack(ranks: np.ndarray) -> np.ndarray:
     covariance = -np.einsum("...ij,...il->...jl", given * share, given)
     covariance[..., np.arange(k), np.arange(k)] += (given * share * k_block).sum(-2)
     # a null direction is expected (ranks sum to a constant); a second one means unlinked methods
-    values, vectors = np.linalg.eigh(covariance)
-    floor = values[..., -1:] * k * 1e-12
-    inverse = np.where(values > floor, 1 / np.where(values > floor, values, 1.0), 0.0)
-    score = np.einsum("...j,...jl->...l", adjusted, vectors)
-    rank = (values > floor).sum(-1)
-    return np.where(rank == k - 1, (score**2 * inverse).sum(-1), np.nan)
+    inverse = np.linalg.pinv(covariance, rcond=k * 1e-12, hermitian=True)
+    rank = np.einsum("...jl,...lj->...", covariance, inverse).round()
+    return np.where(rank == k - 1, np.einsum("...j,...jl,...l->...", adjusted, inverse, adjusted), np.nan)
 
 
 def nemenyi(mean_rank: np.ndarray, count: int) -> dict[str, np.ndarray]:

@@ -237,21 +237,12 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
 def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
     """Return ``|x - centre|`` with NaN where a value is missing."""
     deviation = np.where(m.present, m.deviation, np.nan)
-    if center == "mean":
-        # the mean of the deviations is zero up to rounding, which the second pass of `moments` has measured
-        middle = m.deviation.sum(-1, keepdims=True) / np.maximum(m.n, 1)[..., None]
-        return np.asarray(np.abs(deviation - middle))
-    ordered = np.sort(deviation, axis=-1)
-    n = m.n[..., None]
-    last = np.maximum(n - 1, 0)
-    if center == "median":
-        low, high = (np.take_along_axis(ordered, at, -1) for at in (last // 2, np.minimum(n // 2, last)))
-        return np.asarray(np.abs(deviation - (low + high) / 2))
-    cut = np.floor(n * trim).astype(int)
-    place = np.arange(deviation.shape[-1])
+    # what is left of the sorted values is averaged: the middle one or two of them give the median
+    cuts = {"median": np.maximum(m.n - 1, 0) // 2, "mean": np.zeros_like(m.n), "trimmed": np.floor(m.n * trim)}
+    cut, n, place = cuts[center][..., None], m.n[..., None], np.arange(deviation.shape[-1])
     kept = (place >= cut) & (place < n - cut)
     with np.errstate(invalid="ignore", divide="ignore"):
-        middle = np.where(kept, ordered, 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
+        middle = np.where(kept, np.sort(deviation, axis=-1), 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
     return np.asarray(np.abs(deviation - middle))
 
 

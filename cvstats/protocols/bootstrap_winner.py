@@ -126,12 +126,13 @@ def winner(
     estimator = _estimator(cube, found, inner, regime)
     if inner is not None:
         inner = check_inner(_same_repeats(cube, inner), inner)
-        if estimator != "bbc_ncv":
+        if cube.sizes["configuration"] == 1:
+            notes.append("`inner` is not used: with one configuration nothing is chosen")
+        elif estimator != "bbc_ncv":
             notes.append(
                 f"`inner` is not used: {found.name} is not linear in the values of single samples, which smoothing "
                 "nested cross-validation over draws takes; ncv() uses it"
             )
-            inner = None
     labels = asked.labels(estimator)
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
@@ -142,7 +143,7 @@ def winner(
         run = replace(run, evidence=replace(run.evidence, estimator=estimator, estimate=estimate))
         return assemble(run, part, asked).assign(bbc_plain=run.evidence.bbc).assign_coords(labels)
 
-    out = map_batches(one, cube, inner)
+    out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
     asked.warn("winner")
     call = call_text(
         "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=asked.interval.name

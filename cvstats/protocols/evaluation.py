@@ -10,13 +10,14 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import aligned
 from cvstats.cube.make import check_cube
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, score
 
 from .common import folds_of
 from .nested import check_inner
-from .tuning import Inputs, choose, combined_score, over_batches, per_training_set, same_configurations
+from .tuning import Inputs, choose, combined_score, over_batches, per_training_set
 
 KINDS = ("internal", "median", "external")
 NOT_TUNING = ("complexity", "truth", "test_")  # how names of coordinates begin that are no tuning values
@@ -96,7 +97,7 @@ def evaluation_protocols(
     """
     check_cube(cube)
     check_dim(cube.dims, dim)
-    found = bound_metric(metric, cube)
+    bound = bound_metric(metric, cube)
     first = check_count(first, "first")
     if selection is not None and inner is not None:
         raise InputError("give `selection` or `inner`, not both: each says how a realisation chooses for itself.")
@@ -106,33 +107,23 @@ def evaluation_protocols(
         )
     inputs: dict[str, xr.DataArray | None] = {"cube": cube}
     for name, part in (("selection", selection), ("external", external)):
-        inputs[name] = None if part is None else same_configurations(check_cube(part), cube, name)
+        inputs[name] = None if part is None else aligned(check_cube(part), cube, name, ("configuration",))
     if selection is not None:
         check_dim(selection.dims, dim, "selection")
     if inner is not None:
         folds_of(cube, "evaluation_protocols with `inner`")
         inputs["inner"] = check_inner(cube, inner)
         inputs["external"] = cube if external is None else inputs["external"]
-    _same_labels(inputs, dim)
     grid = _tuning_values(cube, parameters)
-    chooser = found if criterion is None else None
+    chooser = bound if criterion is None else None
     if chooser is None:
         assert criterion is not None
         chooser = bound_metric(criterion, selection if selection is not None else cube)
-    out = over_batches(lambda one: _values(one, found, chooser, grid, first, dim), inputs, keep=(dim,))
-    out = _compared(out, found, dim)
+    out = over_batches(lambda one: _values(one, bound, chooser, grid, first, dim), inputs, keep=(dim,))
+    out = _compared(out, bound, dim)
     given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}
-    call = call_text("evaluation_protocols", metric=found.name, first=first, dim=dim, **given)
-    return result(out, method="evaluation_protocols", metric=found.name, call=call, cube=cube)
-
-
-def _same_labels(inputs: Inputs, dim: str) -> None:
-    """Raise unless all inputs that have realisations have the same ones, in the same order."""
-    cube = inputs["cube"]
-    assert cube is not None
-    for name, part in inputs.items():
-        if part is not None and dim in part.dims and part[dim].values.tolist() != cube[dim].values.tolist():
-            raise InputError(f"`{name}` and the cube have different labels along {dim!r}; align them first.")
+    call = call_text("evaluation_protocols", metric=bound.name, first=first, dim=dim, **given)
+    return result(out, method="evaluation_protocols", metric=bound.name, call=call, cube=cube)
 
 
 def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:
