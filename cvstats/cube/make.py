@@ -7,15 +7,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels.scan import Scan, scan
 
-from .coords import ARGUMENTS, Frame, check_sample_values, checked, plain_array, sample_ids, sample_variable
-from .kinds import KINDS, SETTLED, settle, unique
-from .predictions import named_predictions, on_dask
+from .coords import ARGUMENTS, Dims, check_sample_values, checked, sample_ids, sample_variable
+from .kinds import KINDS, SETTLED, settle
+from .predictions import named_predictions
+from .values import on_dask, plain_array, unique
 
 
 def as_cube(
@@ -95,13 +95,13 @@ def as_cube(
     ids = sample_ids(labels)
     if ids is not None and not has_ids and len(ids) == data.sizes["sample"]:
         coords["sample"] = xr.Variable("sample", ids)  # predictions without ids are in the order of the labels
-    frame = Frame(data.sizes, coords)
+    dims = Dims(data.sizes, coords)
     values = {"label": labels, "fold": folds, "group": groups, "weight": weights, "event": event}
     for name, value in values.items():
         if value is not None:
-            coords[name] = sample_variable(value, name, frame)
+            coords[name] = sample_variable(value, name, dims)
         elif name in coords:
-            coords[name] = checked(coords[name], name, frame)
+            coords[name] = checked(coords[name], name, dims)
     _check_labels(data, coords)
     data, extra = settle(data, coords, kind=kind, positive=positive, threshold=threshold, classes=classes)
     kept = {name: value for name, value in coords.items() if set(value.dims) <= set(data.dims) and name not in SETTLED}
@@ -165,9 +165,7 @@ def _check_form(cube: xr.DataArray) -> str:
     for dim in ("sample", "configuration"):
         if dim not in cube.dims:
             raise InputError(f"`cube` has no dimension {dim!r}; found {show(cube.dims)}. Make it with as_cube().")
-    coords = (
-        cube.coords.variables
-    )  # the variables themselves: building a DataArray for each would cost more than the checks
+    coords = cube.coords.variables  # building a DataArray for each would cost more than the checks
     for name in ("label", "kind", "sample", "configuration"):
         if name not in coords:
             raise InputError(f"`cube` has no coordinate {name!r}. Make it with as_cube(predictions, labels).")
@@ -265,19 +263,16 @@ def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> 
         raise InputError(f"coordinate 'label' must have the dimension 'sample'; found {show(label.dims)}.")
     if label.dtype.kind not in "Of":
         return
-    missing = np.asarray(pd.isna(label.values))
-    if label.dtype.kind == "f" and not np.isfinite(label.values[~missing]).all():
+    if label.dtype.kind == "f" and np.isinf(label.values).any():
         raise InputError("`labels` must be finite; found infinite values.")
-    if not missing.any():
+    missing = label.isnull()
+    rows = np.flatnonzero(missing.any([dim for dim in label.dims if dim != "sample"]).values)
+    if not rows.size:
         return
-    rows = np.flatnonzero(missing.any(axis=tuple(i for i, dim in enumerate(label.dims) if dim != "sample")))
-    part = data.isel(sample=rows)
-    there = xr.Variable(part.dims, ~pd.isna(np.asarray(part.values)))
-    there = there.any([dim for dim in part.dims if dim not in label.dims])
-    bad = there & xr.Variable(label.dims, missing).isel(sample=rows)
-    if bool(bad.any()):
+    bad = data.isel(sample=rows).notnull() & missing.isel(sample=rows)
+    hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
+    if hit.any():
         names = coords["sample"].values[rows] if "sample" in coords else rows
-        hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
         raise InputError(
             f"`labels` are missing for samples {show(names[hit])} that have predictions; "
             "every predicted sample needs a label."

@@ -11,6 +11,8 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
+from .values import frame_values, on_dask, plain_strings, unmasked
+
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
 SUM_TOLERANCE = 0.01  # how far class probabilities may be from adding up to one (files round them)
@@ -105,14 +107,12 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
             "sample": predictions.index.to_numpy(),
             "configuration": predictions.columns.to_numpy(),
         }
-        return _frame_values(predictions), names
+        return frame_values(predictions), names
     if isinstance(predictions, Mapping):
         values, names = _stack(list(predictions.values()))
         return values, {**names, "configuration": list(predictions)}
     if isinstance(predictions, (list, tuple)) and predictions and isinstance(predictions[0], (np.ndarray, pd.Series)):
         return _stack(list(predictions))
-    if hasattr(predictions, "__dask_graph__"):
-        return unmasked(predictions), {}
     try:
         return unmasked(predictions), {}
     except ValueError:
@@ -123,7 +123,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
 
 def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     """Return one array per configuration side by side, and the sample ids when the arrays are Series."""
-    arrays = [_frame_values(c.to_frame())[:, 0] if isinstance(c, pd.Series) else unmasked(c) for c in columns]
+    arrays = [frame_values(c.to_frame())[:, 0] if isinstance(c, pd.Series) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise InputError(f"`predictions`: arrays per configuration must have one shape; found {show(sorted(shapes))}.")
@@ -135,24 +135,12 @@ def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     return np.stack(arrays, axis=1), {"sample": indexes[0].to_numpy()} if indexes else {}
 
 
-def unmasked(values: Any) -> Any:
-    """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
-    if hasattr(values, "__dask_graph__"):
-        return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
-    if not np.ma.is_masked(values):
-        return np.asarray(values)
-    numbers = values.dtype.kind in "fiu"
-    out = np.array(values.data, np.result_type(values.dtype, np.float16) if numbers else object)
-    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
-    return out
-
-
 def _sum_to_one(values: Any, names: Sequence[Hashable]) -> bool:
     """Return whether the last axis looks like class probabilities: one column per class, adding up to one."""
     k = values.shape[-1] if values.ndim > 1 else 0
     if k < 2 or values.dtype.kind != "f":
         return False
-    rows = np.asarray(values[:, :1] if hasattr(values, "__dask_graph__") else values).reshape(-1, k)
+    rows = np.asarray(values[:, :1] if on_dask(values) else values).reshape(-1, k)
     rows = rows[~np.isnan(rows).all(axis=1)]
     if not (rows.size and rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=float) - 1).max() <= SUM_TOLERANCE):
         return False  # also where NaN fills a part of a row
@@ -164,18 +152,6 @@ def _sum_to_one(values: Any, names: Sequence[Hashable]) -> bool:
             f"`labels` hold {len(names)} classes. Name the classes with `classes=`, or the repeats with `repeats=`."
         )
     return k == len(names)
-
-
-def _frame_values(frame: pd.DataFrame) -> np.ndarray:
-    """Return a frame's values: numbers as numbers (missing is NaN), everything else as objects."""
-    dtypes = set(frame.dtypes)
-    if all(pd.api.types.is_bool_dtype(dtype) and isinstance(dtype, np.dtype) for dtype in dtypes):
-        return frame.to_numpy()
-    if all(pd.api.types.is_numeric_dtype(dtype) for dtype in dtypes):
-        plain_types = {np.dtype(dtype) for dtype in dtypes if isinstance(dtype, np.dtype)}
-        keep = len(plain_types) == len(dtypes) and np.dtype(bool) not in plain_types
-        return frame.to_numpy() if keep else frame.to_numpy(dtype=float, na_value=np.nan)
-    return frame.astype(object).to_numpy()
 
 
 def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None) -> xr.Variable:
@@ -200,24 +176,10 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     """Return names along a dim as a variable; tuples become text."""
     if np.ma.is_masked(names):
         raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(np.ma.getmaskarray(names)))}.")
-    values = (
-        list(names) if not isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray)) else np.asarray(names)
-    )
+    values = np.asarray(names) if hasattr(names, "dtype") else list(names)
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
     return xr.Variable(dim, plain_strings(array))
-
-
-def on_dask(data: xr.Variable) -> bool:
-    """Return whether the values live on dask, so that nothing may load them whole."""
-    return hasattr(data._data, "__dask_graph__")
-
-
-def plain_strings(values: np.ndarray) -> np.ndarray:
-    """Return all-string object arrays as fixed-width strings, which every file format keeps."""
-    if values.dtype.kind == "O" and values.size and all(isinstance(value, str) for value in values.ravel()):
-        return values.astype(str)
-    return np.asarray(values.astype(str)) if values.dtype.kind == "T" else values
