@@ -17,6 +17,8 @@ from .kinds import KINDS, SETTLED, settle
 from .predictions import named_predictions
 from .values import on_dask, plain_array, unique
 
+LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
+
 
 def as_cube(
     predictions: Any,
@@ -108,8 +110,9 @@ def as_cube(
     coords = kept | extra
     cube = xr.DataArray(data, coords=coords, name="prediction")
     _check_names(cube)
-    if str(coords["kind"].values) == "probability" and not is_lazy(cube):
-        check_values(cube.values, "probability", 0, "predictions")
+    settled = str(coords["kind"].values)
+    if settled != "label" and not is_lazy(cube):
+        check_values(cube.values, settled, 0, "predictions")
     return cube
 
 
@@ -143,7 +146,7 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
     True
     """
     kind = _check_form(cube)
-    if not is_lazy(cube) and kind in ("label", "probability"):
+    if not is_lazy(cube):
         check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
     return cube
 
@@ -213,14 +216,23 @@ def class_names(cube: xr.DataArray) -> list[Any] | None:
 
 
 def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str, seen: Scan | None = None) -> None:
-    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`.
+    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`, sane numbers.
 
     What a pass over the values has `seen` already need not be looked for again.
     """
-    if kind in ("score", "value") or values.size == 0:
+    if kind == "score" or values.size == 0:
         return
     seen = seen or scan(values)
     low, high = seen.low, seen.high
+    if kind == "value":
+        if np.isinf(low) or np.isinf(high):  # which metrics can use infinite predictions, they say themselves
+            finite = values[np.isfinite(values)]
+            low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+        if low < -LARGEST or high > LARGEST:
+            raise InputError(
+                f"`{argument}`: numbers must lie within {-LARGEST:g} and {LARGEST:g}; found values from {low:g} to "
+                f"{high:g}. Give what a diverged model predicted as NaN, or change the unit."
+            )
     if kind == "probability" and (low < 0 or high > 1):
         raise InputError(
             f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
@@ -263,8 +275,12 @@ def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> 
         raise InputError(f"coordinate 'label' must have the dimension 'sample'; found {show(label.dims)}.")
     if label.dtype.kind not in "Of":
         return
-    if label.dtype.kind == "f" and np.isinf(label.values).any():
-        raise InputError("`labels` must be finite; found infinite values.")
+    if label.dtype.kind == "f":
+        largest = float(np.fmax.reduce(np.abs(label.values), axis=None))
+        if np.isinf(largest):
+            raise InputError("`labels` must be finite; found infinite values.")
+        if largest > LARGEST:
+            raise InputError(f"`labels` must lie within {-LARGEST:g} and {LARGEST:g}; change their unit.")
     missing = label.isnull()
     rows = np.flatnonzero(missing.any([dim for dim in label.dims if dim != "sample"]).values)
     if not rows.size:

@@ -20,24 +20,18 @@ from cvstats._check import InputError, check_count, nearest
 from .calibration import Calibration, calibrated, wilson_limits
 from .evidence import Evidence, Method
 
-LARGEST = 1e150  # scores beyond it cannot be squared
 MINIMUM = 5  # units, and samples of each class, below which no interval is given
 NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
 
 
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
-    """Return quantiles (type 7) along the last axis, NaN left out; next to an infinite value lies infinity."""
-    low, high = (np.nanquantile(values, shares, axis=-1, method=end) for end in ("lower", "higher"))
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = np.nanquantile(values, shares, axis=-1)
-        found = np.where(np.isinf(low) | np.isinf(high), low + high, found)
-    return np.moveaxis(np.where(low == high, low, found), 0, -1)
+    """Return quantiles (type 7) along the last axis, NaN left out."""
+    return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
 
 
 def _limits_of_draws(values: np.ndarray, level: float) -> tuple[float, float, float]:
     low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
-    with np.errstate(invalid="ignore", over="ignore"):
-        return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+    return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -320,9 +314,6 @@ def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[d
     if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
         notes = (f"limits are NaN: {few} is fewer than {MINIMUM}",)
-    scores = np.append(evidence.chosen, evidence.estimate)
-    if hasattr(method, "calibration") and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
-        notes = (f"limits are NaN: scores beyond {LARGEST:g} have no variance",)
     undefined = bool(notes) or np.isnan(evidence.estimate)
     limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
     if not undefined:
