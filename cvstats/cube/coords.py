@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,25 +14,7 @@ from cvstats._check import InputError, show
 from .values import plain_array, plain_strings
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
-
-
-@dataclass(frozen=True)
-class Dims:
-    """What per-sample values are matched to: the sizes of the predictions and the names along their dims."""
-
-    sizes: Mapping[Hashable, int]
-    names: Mapping[Hashable, xr.Variable]
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.sizes["sample"]
-
-    @cached_property
-    def samples(self) -> pd.Index:
-        """Sample ids."""
-        index: pd.Index = pd.Index(self.names["sample"].values)
-        return index
+Indexes = Mapping[Hashable, pd.Index]  # the names along each dim of the predictions
 
 
 def sample_ids(values: Any) -> np.ndarray | None:
@@ -46,28 +26,29 @@ def sample_ids(values: Any) -> np.ndarray | None:
     return None
 
 
-def sample_variable(values: Any, name: str, dims: Dims) -> xr.Variable:
+def sample_variable(values: Any, name: str, indexes: Indexes) -> xr.Variable:
     """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`."""
-    _refuse_masked(values, ARGUMENTS[name], dims)
+    _refuse_masked(values, ARGUMENTS[name], indexes)
     if name == "fold":
-        values = _fold_table(values, dims)
-    variable = _by_sample(values, ARGUMENTS[name], dims)
-    return checked(variable, name, dims)
+        values = _fold_table(values, indexes)
+    variable = _by_sample(values, ARGUMENTS[name], indexes)
+    return checked(variable, name, indexes)
 
 
-def _refuse_masked(values: Any, argument: str, dims: Dims) -> None:
+def _refuse_masked(values: Any, argument: str, indexes: Indexes) -> None:
     for part in values if isinstance(values, (list, tuple)) else [values]:
         if np.ma.is_masked(part) and np.ndim(part):
             rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
-            named = part is values and len(part) == dims.n
-            where = f"for samples {show(dims.samples[rows])}" if named else f"in places {show(rows)}"
+            samples = indexes["sample"]
+            named = part is values and len(part) == len(samples)
+            where = f"for samples {show(samples[rows])}" if named else f"in places {show(rows)}"
             raise InputError(f"`{argument}` are masked {where}; give every sample its value, or leave the sample out.")
 
 
-def checked(variable: xr.Variable, name: str, dims: Dims) -> xr.Variable:
+def checked(variable: xr.Variable, name: str, indexes: Indexes) -> xr.Variable:
     """Return the coordinate in its stored form; raise when its values break the contract."""
     if name == "fold":
-        variable = _checked_folds(variable, dims)
+        variable = _checked_folds(variable, indexes)
     elif name != "weight":
         variable = variable.copy(data=plain_array(variable.values))
     check_sample_values(name, variable)
@@ -97,19 +78,19 @@ def check_sample_values(name: str, variable: xr.Variable) -> None:
             raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
 
 
-def _checked_folds(variable: xr.Variable, dims: Dims) -> xr.Variable:
+def _checked_folds(variable: xr.Variable, indexes: Indexes) -> xr.Variable:
     values = variable.values
     if values.dtype.kind == "O" and values.size and all(type(value) is float for value in values.ravel()):
         values = values.astype(float)
     variable = variable.copy(data=plain_strings(values))
-    if "repeat" in variable.dims and "repeat" not in dims.sizes:
+    if "repeat" in variable.dims and "repeat" not in indexes:
         if variable.sizes["repeat"] != 1:
             raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
         variable = variable.isel(repeat=0)
     return variable
 
 
-def _fold_table(folds: Any, dims: Dims) -> Any:
+def _fold_table(folds: Any, indexes: Indexes) -> Any:
     """Return fold ids with named dims, from ids per sample [x repeat] or from the test indices of each fold."""
     if isinstance(folds, pd.DataFrame):
         return xr.DataArray(folds.to_numpy(), dims=("sample", "repeat"), coords={"sample": folds.index.to_numpy()})
@@ -118,17 +99,18 @@ def _fold_table(folds: Any, dims: Dims) -> Any:
     if isinstance(folds, (list, tuple)) and folds:
         pairs = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in folds]  # (train, test)
         if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
-            return _from_indices(pairs, dims.samples)
+            return _from_indices(pairs, indexes["sample"])
     try:
         table = np.asarray(folds)
     except ValueError:
         raise InputError("`folds` must be ids per sample [x repeat], or one array of test indices per fold.") from None
-    if table.ndim == 2 and table.shape == (dims.n, dims.sizes.get("repeat", 1)):
+    n, repeats = (len(indexes.get(dim, [0])) for dim in ("sample", "repeat"))
+    if table.shape == (n, repeats):
         return xr.DataArray(table, dims=("sample", "repeat"))
-    if table.ndim != 1 or len(table) != dims.n:
-        repeats = f" x {dims.sizes['repeat']} repeats" if "repeat" in dims.sizes else ""
+    if table.shape != (n,):
+        also = f" x {repeats} repeats" if "repeat" in indexes else ""
         raise InputError(
-            f"`folds` has shape {table.shape} and does not cover the {dims.n} samples{repeats}; "
+            f"`folds` has shape {table.shape} and does not cover the {n} samples{also}; "
             "give one fold id per sample [and repeat]."
         )
     return table
@@ -151,35 +133,35 @@ def _from_indices(parts: list[np.ndarray], samples: pd.Index) -> np.ndarray:
     return folds
 
 
-def _by_sample(values: Any, argument: str, dims: Dims) -> xr.Variable:
+def _by_sample(values: Any, argument: str, indexes: Indexes) -> xr.Variable:
     """Return `values` along the samples: matched by id when they carry ids, else by position."""
     if not isinstance(values, xr.DataArray):
-        ids, array = sample_ids(values), plain_array(values)
-        if array.ndim != 1 or (ids is None and len(array) != dims.n):
+        ids, array, n = sample_ids(values), plain_array(values), len(indexes["sample"])
+        if array.ndim != 1 or (ids is None and len(array) != n):
             raise InputError(
-                f"`{argument}` has shape {array.shape} but `predictions` has {dims.n} samples; give one per sample."
+                f"`{argument}` has shape {array.shape} but `predictions` has {n} samples; give one per sample."
             )
         variable = xr.Variable("sample", array)
-        return variable if ids is None else _match(variable, "sample", pd.Index(ids), argument, dims)
+        return variable if ids is None else _match(variable, "sample", pd.Index(ids), argument, indexes)
     if "sample" not in values.dims:
         raise InputError(f"`{argument}` has no dimension 'sample'; found {show(values.dims)}.")
-    extra = [dim for dim in values.dims if dim not in dims.sizes and not (dim == "repeat" and argument == "folds")]
+    extra = [dim for dim in values.dims if dim not in indexes and not (dim == "repeat" and argument == "folds")]
     if extra:
         raise InputError(f"`{argument}` has dimensions {show(extra)} that `predictions` lacks.")
     variable = values.variable
     for dim in values.dims:
-        if dim in values.indexes and dim in dims.names:
-            variable = _match(variable, dim, values.indexes[dim], argument, dims)
-        elif dim in dims.sizes and values.sizes[dim] != dims.sizes[dim]:
+        if dim in values.indexes and dim in indexes:
+            variable = _match(variable, dim, values.indexes[dim], argument, indexes)
+        elif dim in indexes and values.sizes[dim] != len(indexes[dim]):
             raise InputError(
-                f"`{argument}` has {values.sizes[dim]} along {dim!r} but `predictions` has {dims.sizes[dim]}."
+                f"`{argument}` has {values.sizes[dim]} along {dim!r} but `predictions` has {len(indexes[dim])}."
             )
     return variable
 
 
-def _match(values: xr.Variable, dim: Hashable, ids: pd.Index, argument: str, dims: Dims) -> xr.Variable:
+def _match(values: xr.Variable, dim: Hashable, ids: pd.Index, argument: str, indexes: Indexes) -> xr.Variable:
     """Return the values in the order of the predictions along `dim`, by id; raise naming what only one side has."""
-    known = dims.samples if dim == "sample" else pd.Index(dims.names[dim].values)
+    known = indexes[dim]
     if not ids.is_unique:
         raise InputError(f"`{argument}` has duplicate {dim} ids: {show(ids[ids.duplicated()].unique())}.")
     if ids.equals(known):

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels.scan import Scan, scan
 
-from .coords import ARGUMENTS, Dims, check_sample_values, checked, sample_ids, sample_variable
+from .coords import ARGUMENTS, check_sample_values, checked, sample_ids, sample_variable
 from .kinds import KINDS, SETTLED, settle
 from .predictions import named_predictions
 from .values import on_dask, plain_array, unique
@@ -97,13 +98,13 @@ def as_cube(
     ids = sample_ids(labels)
     if ids is not None and not has_ids and len(ids) == data.sizes["sample"]:
         coords["sample"] = xr.Variable("sample", ids)  # predictions without ids are in the order of the labels
-    dims = Dims(data.sizes, coords)
+    indexes = {dim: pd.Index(coords[dim].values) for dim in data.dims}
     values = {"label": labels, "fold": folds, "group": groups, "weight": weights, "event": event}
     for name, value in values.items():
         if value is not None:
-            coords[name] = sample_variable(value, name, dims)
+            coords[name] = sample_variable(value, name, indexes)
         elif name in coords:
-            coords[name] = checked(coords[name], name, dims)
+            coords[name] = checked(coords[name], name, indexes)
     _check_labels(data, coords)
     data, extra = settle(data, coords, kind=kind, positive=positive, threshold=threshold, classes=classes)
     kept = {name: value for name, value in coords.items() if set(value.dims) <= set(data.dims) and name not in SETTLED}
