@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from .values import plain_array, plain_strings
+from .values import plain_array, plain_strings, unmasked
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
 Indexes = Mapping[Hashable, pd.Index]  # the names along each dim of the predictions
@@ -36,7 +36,8 @@ def sample_variable(values: Any, name: str, indexes: Indexes) -> xr.Variable:
 
 
 def _refuse_masked(values: Any, argument: str, indexes: Indexes) -> None:
-    for part in values if isinstance(values, (list, tuple)) else [values]:
+    for given in values if isinstance(values, (list, tuple)) else [values]:
+        part = given[1] if isinstance(given, tuple) and len(given) == 2 else given  # (train, test)
         if np.ma.is_masked(part) and np.ndim(part):
             rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
             samples = indexes["sample"]
@@ -101,7 +102,7 @@ def _fold_table(folds: Any, indexes: Indexes) -> Any:
         if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
             return _from_indices(pairs, indexes["sample"])
     try:
-        table = np.asarray(folds)
+        table = np.asarray(unmasked(folds))
     except ValueError:
         raise InputError("`folds` must be ids per sample [x repeat], or one array of test indices per fold.") from None
     n, repeats = (len(indexes.get(dim, [0])) for dim in ("sample", "repeat"))

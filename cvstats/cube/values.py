@@ -19,6 +19,11 @@ def unmasked(values: Any) -> Any:
     """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
     if on_dask(values):
         return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
+    loose = isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object)
+    if loose and any(value is np.ma.masked for value in values):  # taken out of a masked array one by one
+        return np.asarray([None if value is np.ma.masked else value for value in values], object)
+    if isinstance(values, (pd.Series, pd.api.extensions.ExtensionArray)):
+        return frame_values(pd.Series(values).to_frame())[:, 0]
     if not np.ma.is_masked(values):
         return np.asarray(values)
     numbers = values.dtype.kind in "fiu"
@@ -42,7 +47,7 @@ def plain_array(values: Any) -> np.ndarray:
     """Return labels as a numpy array of the plainest dtype that holds them, of any shape."""
     if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
         values = values.astype(object)
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values) if isinstance(values, (np.ndarray, list, tuple)) else values)
     if array.dtype.kind not in "OT" or not array.size:
         return array
     missing = np.asarray(pd.isna(array))
