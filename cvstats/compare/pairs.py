@@ -1,36 +1,11 @@
-"""Scores of configurations under many draws."""
+"""What the bootstrap comparisons of configurations share."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count
-
-if TYPE_CHECKING:
-    from cvstats.judge.choosing import Draws
-    from cvstats.metrics import Metric
-
-
-def draw_scores(
-    cube: xr.DataArray, metric: Metric, draws: Draws, rows: np.ndarray, batch: int | None = None
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield (draws, usable, scores) in blocks: scores are (draw, configuration), on the samples in `rows`."""
-    from cvstats.judge import blocks, restricted
-    from cvstats.kernels import kernel
-    from cvstats.kernels.usable import LabelCheck
-
-    data = restricted(cube, metric, rows)
-    scorer = kernel(metric, data, draws.total)
-    check = LabelCheck.of(metric, data)
-    for start, stop, weights, _ in blocks(draws, batch, metric, data):
-        with np.errstate(invalid="ignore", over="ignore"):
-            scores = scorer.scores(weights)
-        usable = check.chosen(weights) & ~np.isnan(scores).any(axis=1)
-        yield slice(start, stop), usable, scores
 
 
 def check_draws(times: int, draws: xr.DataArray | None) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+
+
+def _unknown() -> np.ndarray:
+    return np.ones(0, bool)
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class Problem:
     n_classes : number of classes, 0 for numeric labels.
     kind : what the predictions are: "label", "score", "probability" or "value".
     threshold : above which a prediction is the positive class, or None.
+    rows : (n,) which samples somebody predicted.
+    eligible : (m,) which configurations predicted all of those.
+    gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
+    finite : name of the metric that needs finite predictions, or "".
+    compete : whether a configuration must be complete to be eligible; those that only judge need not.
+    names, complexity : (m,) of the configurations; what "simple" means is None when nothing says it.
     """
 
     y: np.ndarray
@@ -33,6 +43,13 @@ class Problem:
     n_classes: int
     kind: str
     threshold: float | None
+    rows: np.ndarray = field(default_factory=_unknown)
+    eligible: np.ndarray = field(default_factory=_unknown)
+    gaps: bool | None = None
+    finite: str = ""
+    compete: bool = True
+    names: np.ndarray = field(default_factory=_unknown)
+    complexity: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -49,9 +66,14 @@ class Problem:
         weight, event = (None if part is None else part[rows] for part in (self.weight, self.event))
         return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event)
 
-    def repeats(self, index: slice) -> Problem:
+    def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
         return replace(self, p=self.p[..., index])
+
+    def filled(self) -> np.ndarray:
+        """Return (n, m, r): where there is a prediction."""
+        gaps = np.isnan(self.p)
+        return np.asarray(~(gaps.any(axis=0) if self.p.ndim == 4 else gaps))
 
     def read(self, uses: str, rows: slice = slice(None), *, whole: bool = False) -> np.ndarray:
         """Return the predictions of some samples in the form that a metric `uses`; NaN stays NaN.
