@@ -10,7 +10,7 @@ import xarray as xr
 from cvstats._check import check_level
 from cvstats._results import call_text, names_of, result
 
-from .pairs import check_draws
+from .contrasts import check_draws
 
 BLOCK = 64  # draws compared at a time
 
@@ -91,17 +91,17 @@ def best_set(
     level = check_level(level)
     check_draws(times, draws)
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
+    bound = bound_metric(metric, cube, notes)
     seed = entropy(rng)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         scores = own.values.astype(float)
-        weights = make_draws(part, found, times, seed, strata) if draws is None else given_draws(draws, part)
-        data, (table,) = scored(found, problem_on(part, found), weights)
+        weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
+        data, (table,) = scored(bound, problem_on(part, bound), weights)
         eligible, usable = data.eligible, ~np.isnan(table).any(axis=1)
-        units = design_sizes(part, found, data.rows)[0]
-        sign = float(found.sign)
+        units = design_sizes(part, bound, data.rows)[0]
+        sign = float(bound.sign)
         gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
         full = np.full((4, len(scores)), np.nan)
         full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
@@ -121,15 +121,15 @@ def best_set(
         }
         return xr.Dataset(values, coords={"configuration": part["configuration"].variable})
 
-    out = map_batches(one, cube, score(cube, found))
+    out = map_batches(one, cube, score(cube, bound))
     lost = int(out["p_value"].isnull().sum())
     if bool((out["n_draws"] == 0).any()):
         notes.append("no draw could be used (too few samples for the metric), so nothing can be tested: NaN")
     elif lost:
         notes.append(f"{lost} configurations did not predict every sample and are not in the set: NaN")
     warn_once("best_set", notes)
-    call = call_text("best_set", metric=found.name, level=level, times=times, rng=rng, strata=strata)
-    return result(out, method="best_set", metric=found.name, conf_level=level, interval="none", call=call, cube=cube)
+    call = call_text("best_set", metric=bound.name, level=level, times=times, rng=rng, strata=strata)
+    return result(out, method="best_set", metric=bound.name, conf_level=level, interval="none", call=call, cube=cube)
 
 
 def distances(

@@ -94,7 +94,7 @@ def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray
     """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
     carriers = ["weight", "event", "fold"] + (["label"] if metric.family in ("rank", "custom") else [])
     own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
-    return map_along(own, lambda part, _: function(part, metric), cube)
+    return map_along(own, lambda part: function(part, metric), cube)
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
