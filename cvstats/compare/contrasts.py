@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_level, plain
+from cvstats._check import InputError, check_count, check_level, entropy, plain
 from cvstats._results import call_text, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_cube
+from cvstats.judge import Rules, decide, scored
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.protocols.bootstrap import warn_once
+from cvstats.protocols.common import final_choice
+from cvstats.protocols.tuning import present
+from cvstats.resample import given_draws, make_draws
+from cvstats.resample.draws import Draws
+from cvstats.select import select_best
 
 from .configurations import family
 from .location import wald
-
-if TYPE_CHECKING:
-    from cvstats.judge import Rules
-    from cvstats.metrics import Metric
-    from cvstats.resample.draws import Draws
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
 # of all N over data sets. KAPPA covers what refitted models add, as in the calibrated interval of the winner.
@@ -98,14 +104,6 @@ def contrast(
     >>> bool(tuned.conf_low < tuned.estimate < tuned.conf_high), int(one.df)
     (True, 199)
     """
-    from cvstats._check import entropy
-    from cvstats.cube.align import map_batches
-    from cvstats.cube.make import check_cube
-    from cvstats.judge import Rules
-    from cvstats.metrics import bound_metric
-    from cvstats.protocols.bootstrap import warn_once
-    from cvstats.select import select_best
-
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
@@ -154,8 +152,6 @@ def check_draws(times: int, draws: Any) -> None:
 
 def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[xr.DataArray, np.ndarray]:
     """Return the configurations of both sides on the samples that both predicted, and which belong to either side."""
-    from cvstats.protocols.tuning import present
-
     places = np.union1d(ours, theirs)
     part = cube.isel(configuration=places).compute()
     inside = np.stack([np.isin(places, side) for side in (ours, theirs)])
@@ -167,7 +163,6 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
 
 
 def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int, strata: Any) -> Draws:
-    from cvstats.resample import given_draws, make_draws
 
     if given is None:
         return make_draws(cube, metric, times, seed, strata)
@@ -181,10 +176,6 @@ Contrasted = tuple[dict[str, Any], float, np.ndarray, np.ndarray]  # both sides,
 
 def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, units: int) -> Contrasted:
     """Contrast two configurations."""
-    from cvstats.cube.blocks import problem_on
-    from cvstats.judge import scored
-    from cvstats.metrics import score
-
     at = inside.argmax(axis=1)
     _, (table,) = scored(metric, problem_on(cube, metric, compete=False), draws)
     values = table[:, at[0]] - table[:, at[1]]
@@ -196,10 +187,6 @@ def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, u
 
 def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: Rules) -> Contrasted:
     """Contrast what tuning picks from two families."""
-    from cvstats.cube.blocks import problem_on
-    from cvstats.judge import decide
-    from cvstats.protocols.common import final_choice
-
     value, standing, choices = [], [], []
     for side in inside:
         part = cube.isel(configuration=side)
