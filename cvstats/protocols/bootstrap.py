@@ -13,8 +13,7 @@ from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_form, is_lazy
-from cvstats.intervals import Evidence, Method, get_method, interval_limits
-from cvstats.intervals.calibration import Calibration, error_cost
+from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Outcome, Rules, decide, whole_quanta
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, get_metric
@@ -232,12 +231,12 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
 
 def _unseen(data: Problem, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if index < 0 or not error_cost(metric.name, 2):
+    if index < 0 or not metric.error_cost(2):
         return 0.0
     mine = data.columns(slice(index, index + 1)).samples(data.rows)
     losses = get_metric("log_loss").ingredients(mine.y[:, None, None], np.asarray(mine.p), mine.n_classes)[0]
     wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return error_cost(metric.name, mine.n_classes) if wrong < 0.5 else 0.0
+    return metric.error_cost(mine.n_classes) if wrong < 0.5 else 0.0
 
 
 def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:

@@ -11,8 +11,8 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_count, entropy, nearest, show
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import encode_labels
-from cvstats.cube.coords import plain_array
 from cvstats.cube.make import check_cube
+from cvstats.cube.values import plain_array
 from cvstats.kernels.usable import LabelCheck
 
 from .draws import Bootstrap, Draws, Given
