@@ -244,7 +244,7 @@ def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
 
 def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
     from cvstats.tables import format_table, tidy
-    from cvstats.tables.layout import decimals
+    from cvstats.tables.words import decimals
 
     table = tidy(found)
     sign = -1 if float(found["difference"].min()) < 0 else 1
@@ -283,8 +283,7 @@ def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
 
         _csv(tidy(found))
         return
-    from cvstats.tables.layout import p_text
-    from cvstats.tables.words import places_of, spread_of
+    from cvstats.tables.words import p_text, places_of, spread_of
 
     digits = places_of(spread_of(found), float(found["estimate"]))
     metric, level = metric_words(found["metric"].item()), percent(float(found["conf_level"]))
