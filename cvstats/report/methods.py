@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cvstats.tables.render import _LATEX
+from cvstats.tables.render import latex_text
 from cvstats.tables.words import better, metric_words, number, percent, places_of, printable, several, spread_of
 
 from .analysis import Analysis, Design, design_of
@@ -291,18 +291,13 @@ def _markdown_code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _latex(text: str) -> str:
-    plain = {**_LATEX, "\u2212": "$-$", "\u202f": r"\,", "²": r"\textsuperscript{2}", "…": r"\ldots{}", "\ufffd": "?"}
-    return "".join(plain.get(character, character) for character in text)
-
-
 def _latex_code(text: str) -> str:
-    return f"\\texttt{{{_latex(text)}}}"
+    return f"\\texttt{{{latex_text(text)}}}"
 
 
 Writer = Callable[[str], str]
 WRITERS: dict[str, tuple[Writer, Writer]] = {
     "text": (_as_is, _as_is),
     "markdown": (_markdown, _markdown_code),
-    "latex": (_latex, _latex_code),
+    "latex": (latex_text, _latex_code),
 }
