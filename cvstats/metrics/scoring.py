@@ -22,7 +22,7 @@ from cvstats.kernels.problem import Problem
 from cvstats.kernels.scan import scan
 from cvstats.kernels.sums import SumEngine, fold_values
 
-from . import Metric, bound_metric
+from .base import Metric, bound_metric
 
 BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
