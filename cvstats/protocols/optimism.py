@@ -12,10 +12,12 @@ from cvstats._results import call_text, result
 from cvstats.cube.arrays import batch_dims
 from cvstats.cube.blocks import parts_of, predicted
 from cvstats.cube.make import check_cube, is_lazy
-from cvstats.judge import blocks, restricted
+from cvstats.judge import Draws, blocks, restricted, source
 from cvstats.kernels.engines import engine
 from cvstats.metrics import Metric, bound_metric
 from cvstats.select import label_keys, tie_keys
+
+from .bootstrap import make_draws
 
 
 def optimism_curve(
@@ -23,6 +25,7 @@ def optimism_curve(
     metric: str | Metric,
     *,
     sizes: Sequence[int] | None = None,
+    draws: xr.DataArray | None = None,
     times: int = 200,
     rng: Rng = None,
 ) -> xr.Dataset:
@@ -44,6 +47,8 @@ def optimism_curve(
         Name, such as ``"auc"``, or metric.
     sizes : sequence of int, optional
         Numbers of configurations; by default about 25 from 1 to all.
+    draws : DataArray, optional
+        Weights from `bootstrap` (or your own) instead of draws made here.
     times : int
         Bootstrap draws.
     rng : int or numpy.random.Generator, optional
@@ -85,7 +90,8 @@ def optimism_curve(
     rows, eligible = predicted(cube)
     total = int(eligible.sum())
     wanted = _sizes(sizes, total)
-    tables, plain = _score_tables(cube, found, rows, eligible, times, seed)
+    weights = make_draws(cube, found, times, seed, "auto") if draws is None else source(draws, cube, rows)
+    tables, plain = _score_tables(cube, found, rows, eligible, weights)
     share = _shares(total, wanted)
     names = cube["configuration"].values[eligible]
     naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
@@ -127,12 +133,9 @@ def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
 
 
 def _score_tables(
-    cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, times: int, seed: int
+    cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, draws: Draws
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return criterion in the bag and scores out of it (draw, configuration), and the scores on all samples."""
-    from .bootstrap import make_draws
-
-    draws = make_draws(cube, metric, times, seed, "auto")
     inside, outside, plain = [], [], []
     for part in parts_of(cube, eligible):
         data = restricted(part.compute() if is_lazy(part) else part, metric, rows)

@@ -5,52 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import cvstats
 from cvstats.tables.render import latex_text
-from cvstats.tables.words import better, metric_words, number, percent, places_of, printable, several, spread_of
+from cvstats.tables.words import better, limits_text, number, printable, several
 
-from .analysis import Analysis, Design, design_of
+from .analysis import Analysis
+from .design import Design
 
-REFERENCES = {
+REFERENCES = {  # how the text cites it, what it is, its DOI
     "bbc": (
+        "Tsamardinos et al. 2018",
         "Tsamardinos, Greasidou, Borboudakis (2018). Bootstrapping the out-of-sample predictions for efficient and "
         "accurate cross-validation. Machine Learning 107, 1895-1922.",
         "10.1007/s10994-018-5714-4",
     ),
-    "cvm": (
+    "cvm_cv": (
+        "Tsamardinos et al. 2015",
         "Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based protocols "
         "with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023.",
         "10.1142/S0218213015400230",
     ),
     "implementations": (
+        "Winderbaum and Koch 2022",
         "Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. "
         "J. Statistics and Computer Science 1, 89-106.",
         "10.47509/JSCS.2022.v01i01.05",
     ),
     "tt": (
+        "Tibshirani and Tibshirani 2009",
         "Tibshirani, Tibshirani (2009). A bias correction for the minimum error rate in cross-validation. "
         "Annals of Applied Statistics 3, 822-829.",
         "10.1214/08-AOAS224",
     ),
     "ncv": (
+        "Varma and Simon 2006",
         "Varma, Simon (2006). Bias in error estimation when using cross-validation for model selection. "
         "BMC Bioinformatics 7, 91.",
         "10.1186/1471-2105-7-91",
     ),
     "wilson": (
+        "Wilson 1927",
         "Wilson (1927). Probable inference, the law of succession, and statistical inference. "
         "J. American Statistical Association 22, 209-212.",
         "10.1080/01621459.1927.10502953",
     ),
 }
-CITED = {
-    "bbc": "Tsamardinos et al. 2018",
-    "cvm": "Tsamardinos et al. 2015",
-    "implementations": "Winderbaum and Koch 2022",
-    "tt": "Tibshirani and Tibshirani 2009",
-    "ncv": "Varma and Simon 2006",
-    "wilson": "Wilson 1927",
+PREPROCESSING = {
+    "inside": "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
+    "each training set and applied to the held-out fold, [Pi1] of Winderbaum and Koch 2022.",
+    "outside": "Data-dependent preprocessing was fitted on all samples before splitting, [Pi2] of Winderbaum and Koch "
+    "2022: the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
+    "which no analysis of saved predictions can correct.",
+    "none": "No step that learns from the data preceded the models.",
 }
-PREPROCESSING = ("inside", "outside", "none")
+UNKNOWN_PREPROCESSING = (
+    "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
+    "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
+)
 
 
 @dataclass(frozen=True)
@@ -63,34 +74,41 @@ class Name:
 Part = str | Name
 
 
+def paragraph(analysis: Analysis, format: str, preprocessing: str | None = None) -> str:
+    """Return the methods paragraph of an analysis."""
+    escape, name = WRITERS[format]
+    return " ".join(
+        "".join(name(part.text) if isinstance(part, Name) else escape(part) for part in sentence)
+        for sentence in methods_sentences(analysis, preprocessing)
+    )
+
+
 def cite(key: str) -> str:
     """Return the citation in the text."""
-    return f"({CITED[key]})"
+    return f"({REFERENCES[key][0]})"
 
 
 def references_of(analysis: Analysis) -> list[tuple[str, str]]:
-    """Return what the report must cite, in the order of `REFERENCES`."""
-    used = {"bbc", "implementations"}
-    used |= {key for key, method in (("ncv", "ncv"), ("tt", "tt"), ("cvm", "cvm_cv")) if method in analysis.others}
-    if _interval(analysis) == "calibrated" and _bounded(analysis):
-        used.add("wilson")
-    return [REFERENCES[key] for key in REFERENCES if key in used]
+    """Return what the report must cite and its DOI, in the order of `REFERENCES`."""
+    used = {"bbc", "implementations", *analysis.results} | ({"wilson"} if _wilson(analysis) else set())
+    return [(text, doi) for key, (_, text, doi) in REFERENCES.items() if key in used]
 
 
 def methods_sentences(analysis: Analysis, preprocessing: str | None) -> list[list[Part]]:
     """Return the paragraph sentence by sentence."""
-    design = design_of(analysis.cube)
+    design = analysis.design
     return [
         _data(analysis, design),
         _partition(design),
         _configurations(design),
-        _preprocessing(preprocessing),
+        [PREPROCESSING[preprocessing] if preprocessing else UNKNOWN_PREPROCESSING],
         _choice(analysis, design),
         _refit(analysis),
         *_estimate(analysis, design),
+        *_interval(analysis),
         _numbers(analysis),
         *_missing(design),
-        _software(analysis),
+        [f"Computed from the saved predictions with cvstats {cvstats.__version__} (seed {analysis.seed})."],
     ]
 
 
@@ -141,37 +159,15 @@ def _configurations(design: Design) -> list[Part]:
     return [*parts, "."]
 
 
-def _preprocessing(preprocessing: str | None) -> list[Part]:
-    if preprocessing == "inside":
-        return [
-            "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
-            f"each training set and applied to the held-out fold, [Pi1] of {CITED['implementations']}."
-        ]
-    if preprocessing == "outside":
-        return [
-            "Data-dependent preprocessing was fitted on all samples before splitting, "
-            f"[Pi2] of {CITED['implementations']}: the held-out folds influenced the models, and every estimate below "
-            "may be optimistic for that reason, which no analysis of saved predictions can correct."
-        ]
-    if preprocessing == "none":
-        return ["No step that learns from the data preceded the models."]
-    return [
-        "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
-        "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
-    ]
-
-
 def _choice(analysis: Analysis, design: Design) -> list[Part]:
+    measure = f"{analysis.name} ({better(analysis.metric)})"
     if design.configurations == 1:
-        return [
-            f"Performance was measured by {metric_words(analysis.metric.name)} ({better(analysis.metric.direction)})."
-        ]
+        return [f"Performance was measured by {measure}."]
     average = " within each repeat and averaged over repeats" if design.repeats > 1 else ""
     return [
-        f"The configuration with the best {metric_words(analysis.metric.name)} ({better(analysis.metric.direction)}), "
-        f"pooled over the held-out folds{average}, was selected; ties go to the first in the order given. "
-        "The same predictions thus choose and would judge ([CV1]), so the selected configuration's own score is "
-        "optimistic and is not reported as its performance."
+        f"The configuration with the best {measure}, pooled over the held-out folds{average}, was selected; ties go to "
+        "the first in the order given. The same predictions thus choose and would judge ([CV1]), so the selected "
+        "configuration's own score is optimistic and is not reported as its performance."
     ]
 
 
@@ -186,71 +182,55 @@ def _refit(analysis: Analysis) -> list[Part]:
 
 def _estimate(analysis: Analysis, design: Design) -> list[list[Part]]:
     if design.configurations == 1:
-        return [["With one configuration no correction for selection is needed."], *_interval_words(analysis)]
+        return [["With one configuration no correction for selection is needed."]]
     draws = several(int(analysis.winner["n_draws"]), "bootstrap draw")
     unit = "groups" if design.groups else "samples"
-    within = " within class" if analysis.metric.requires in ("classes", "positive", "negative") else ""
-    first = (
-        f"Its performance was estimated by bootstrap bias-corrected cross-validation {cite('bbc')}: in each of {draws} "
-        f"of {unit}{within}, the configuration that is best on the drawn {unit} was judged on those left out"
-    )
-    method = str(analysis.winner["method"].item())
+    within = " within class" if analysis.within_class else ""
     more = {
         "bbc_cross_repeat": "; each repeat chose in turn and the other repeats judged",
         "bbc_ncv": f", and averaged with nested cross-validation {cite('ncv')} smoothed over draws",
         "bbc_x": "; its known pessimism for fixed models was removed (BBC-X)",
-    }.get(method, "")
-    ties = "Ties within a draw were broken at random."
-    return [[f"{first}{more}."], [ties], *_interval_words(analysis)]
+    }.get(str(analysis.winner["method"].item()), "")
+    first = (
+        f"Its performance was estimated by bootstrap bias-corrected cross-validation {cite('bbc')}: in each of {draws} "
+        f"of {unit}{within}, the configuration that is best on the drawn {unit} was judged on those left out{more}."
+    )
+    return [[first], ["Ties within a draw were broken at random."]]
 
 
-def _interval(analysis: Analysis) -> str:
-    return str(analysis.winner["interval"].item())
+def _wilson(analysis: Analysis) -> bool:
+    return str(analysis.winner["interval"].item()) == "calibrated" and analysis.metric.scale == "unit"
 
 
-def _bounded(analysis: Analysis) -> bool:
-    import math
-
-    return all(math.isfinite(end) for end in analysis.metric.range) and analysis.metric.name != "brier"
-
-
-def _interval_words(analysis: Analysis) -> list[list[Part]]:
-    name = _interval(analysis)
-    level = percent(analysis.level, digits=0 if round(100 * analysis.level, 6).is_integer() else 1)
-    if name == "calibrated":
-        kind = f"Wilson limits {cite('wilson')}" if _bounded(analysis) else "limits on the log scale of the loss"
-        return [
-            [
-                f"The {level} interval is calibrated for selection: {kind} with Student's t, an effective sample size "
-                "from the bootstrap variance of all configurations, and the variance that selection adds."
-            ]
+def _interval(analysis: Analysis) -> list[list[Part]]:
+    name = str(analysis.winner["interval"].item())
+    if name != "calibrated":
+        return [] if name == "none" else [[f"The {analysis.percentage} interval is of the type '{name}'."]]
+    kind = f"Wilson limits {cite('wilson')}" if _wilson(analysis) else "limits on the log scale of the loss"
+    return [
+        [
+            f"The {analysis.percentage} interval is calibrated for selection: {kind} with Student's t, an effective "
+            "sample size from the bootstrap variance of all configurations, and the variance that selection adds."
         ]
-    return [] if name == "none" else [[f"The {level} interval is of the type '{name}'."]]
+    ]
 
 
 def _numbers(analysis: Analysis) -> list[Part]:
-    recommended, metric = analysis.winner, analysis.metric
-    value = float(recommended["estimate"])
-    places = places_of(spread_of(recommended), value)
-    parts: list[Part] = ["The selected configuration, "]
-    parts += [Name(printable(recommended["selected"].item())), f", has an estimated {metric_words(metric.name)} of "]
-    parts.append(f"{number(value, places)}")
-    low, high = float(recommended["conf_low"]), float(recommended["conf_high"])
-    if low == low and high == high:
-        parts.append(f" ({percent(analysis.level)} interval {number(low, places)} to {number(high, places)})")
-    if analysis.cube.sizes["configuration"] > 1:
-        parts.append(f"; its uncorrected cross-validated score is {number(recommended['naive'], places)}")
-        parts.append(f", and BBC-CV as published gives {number(analysis.bbc['estimate'], places)}")
-    return [*parts, "."]
+    best, places = analysis.winner, analysis.places
+    limits = limits_text(best, places)
+    text = f", has an estimated {analysis.name} of {number(best['estimate'], places)}"
+    text += f" ({analysis.percentage} interval {limits})" if limits else ""
+    if analysis.design.configurations > 1:
+        text += f"; its uncorrected cross-validated score is {number(best['naive'], places)}"
+        text += f", and BBC-CV as published gives {number(analysis.bbc['estimate'], places)}"
+    return ["The selected configuration, ", Name(printable(best["selected"].item())), f"{text}."]
 
 
 def _missing(design: Design) -> list[list[Part]]:
     found: list[list[Part]] = []
-    gone = design.configurations - design.eligible
-    if gone:
-        found.append(
-            [f"{several(gone, 'configuration')} lacked predictions that others have and could not be selected."]
-        )
+    gone = several(design.configurations - design.eligible, "configuration")
+    if design.configurations > design.eligible:
+        found.append([f"{gone} lacked predictions that others have and could not be selected."])
     if design.samples > design.predicted:
         found.append([f"Samples without any prediction were left out ({design.samples - design.predicted})."])
     if design.weighted:
@@ -258,29 +238,8 @@ def _missing(design: Design) -> list[list[Part]]:
     return found
 
 
-def _software(analysis: Analysis) -> list[Part]:
-    import cvstats
-
-    return [f"Computed from the saved predictions with cvstats {cvstats.__version__} (seed {analysis.seed})."]
-
-
-def render_text(sentences: list[list[Part]], format: str) -> str:
-    """Return sentences as one paragraph of the wanted format."""
-    escape, name = WRITERS[format]
-    return " ".join(
-        "".join(name(part.text) if isinstance(part, Name) else escape(part) for part in sentence)
-        for sentence in sentences
-    )
-
-
-def _as_is(text: str) -> str:
-    return text
-
-
 def _markdown(text: str) -> str:
-    for mark in "\\`*_[]<>#|":
-        text = text.replace(mark, "\\" + mark)
-    return text
+    return text.translate({ord(mark): "\\" + mark for mark in "\\`*_[]<>#|"})
 
 
 def _markdown_code(text: str) -> str:
@@ -291,13 +250,9 @@ def _markdown_code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _latex_code(text: str) -> str:
-    return f"\\texttt{{{latex_text(text)}}}"
-
-
 Writer = Callable[[str], str]
-WRITERS: dict[str, tuple[Writer, Writer]] = {
-    "text": (_as_is, _as_is),
+WRITERS: dict[str, tuple[Writer, Writer]] = {  # of our words, and of a user's own text
+    "text": (str, str),
     "markdown": (_markdown, _markdown_code),
-    "latex": (latex_text, _latex_code),
+    "latex": (latex_text, lambda text: f"\\texttt{{{latex_text(text)}}}"),
 }

@@ -14,7 +14,7 @@ from cvstats._check import InputError, check_count, check_dim, check_option, nea
 
 from .frames import QUALIFIERS, main_dims, tidy
 from .render import RENDERERS, Cell, Grid
-from .words import decimals, number_text, p_text, plain_decimals
+from .words import decimals, labels_of, number_text, p_text, plain_decimals
 
 NOTE = "* P < 0.05, ** P < 0.01"
 # numbers in the metric's unit: scaled together, digits from the standard error
@@ -134,12 +134,13 @@ class Layout:
             marks = star_marks(result[p_name].transpose(*order).values.ravel())
         width = result.sizes[across]
         cells = [Cell(t, m) for t, m in zip(texts, marks, strict=True)]
-        labels = product(*(_labels(result, dim) for dim in down))
+        labels = product(*(map(str, labels_of(result, dim)) for dim in down))
         body = [[*map(Cell, label), *cells[at * width : (at + 1) * width]] for at, label in enumerate(labels)]
         title = "Mean bias" if name == "estimate" and _is_bias(result) else title_of(name)
         title += f" ({self.unit})" if self.unit else ""
         shown = ". ".join(part for part in (self.caption.rstrip("."), title if titled or self.unit else "") if part)
-        return Grid([*map(str, down), *_labels(result, across)], body, len(down), shown, NOTE if any(marks) else "")
+        header = [str(name) for name in (*down, *labels_of(result, across))]
+        return Grid(header, body, len(down), shown, NOTE if any(marks) else "")
 
     def listing(
         self, frame: pd.DataFrame, wanted: list[str] | None, labels: int = 0, result: xr.Dataset | None = None
@@ -212,10 +213,6 @@ def _grids(
 
 def _is_bias(result: xr.Dataset) -> bool:
     return {"estimate", "std_dev", "truth", "rmse"} <= set(result.data_vars)
-
-
-def _labels(result: xr.Dataset, dim: Hashable) -> list[str]:
-    return [str(plain(v)) for v in (result[dim].values if dim in result.coords else range(result.sizes[dim]))]
 
 
 def _texts(name: str, numbers: np.ndarray, places: Sequence[int]) -> list[str]:

@@ -4,55 +4,40 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import plain
+from cvstats.metrics import Metric, traits_of
 
-METRICS = {
-    "accuracy": "accuracy",
-    "auc": "AUC",
-    "auc_ovr": "AUC (one against the rest)",
-    "auc_ovr_weighted": "AUC (one against the rest, weighted)",
-    "average_precision": "average precision",
-    "balanced_accuracy": "balanced accuracy",
-    "brier": "Brier score",
-    "concordance": "concordance",
-    "error_rate": "error rate",
-    "f1": "F1",
-    "log_loss": "log loss",
-    "mae": "mean absolute error",
-    "mcc": "Matthews correlation",
-    "mse": "mean squared error",
-    "prior_error": "error rate at the given prior",
-    "r2": "R²",
-    "rmse": "root mean squared error",
-    "sensitivity": "sensitivity",
-    "smoothed_error_rate": "smoothed error rate",
-    "specificity": "specificity",
-}
 LONGEST = 44  # characters of a user's name shown in a figure
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def metric_words(name: object) -> str:
-    """Return what people call a metric.
+    """Return what people call a metric of this name.
 
     >>> metric_words("log_loss"), metric_words("my_metric")
     ('log loss', 'my metric')
     """
-    text = str(name)
-    return METRICS.get(text, printable(text).replace("_", " "))
+    known = traits_of(str(name))
+    return printable(known.words if known else str(name).replace("_", " "))
 
 
 def method_words(name: object) -> str:
-    """Return what people call a method."""
+    """Return what people call a method of this name."""
     from cvstats.protocols import PROTOCOLS
 
     known = PROTOCOLS.get(str(name))
-    return known.words if known else printable(name).replace("_", " ")
+    return printable(known.words if known else str(name).replace("_", " "))
+
+
+def labels_of(x: xr.Dataset | xr.DataArray, dim: Hashable) -> list[Any]:
+    """Return the labels of a dimension as plain objects, or places where it has none."""
+    return [plain(label) for label in (x[dim].values if dim in x.coords else range(x.sizes[dim]))]
 
 
 def printable(text: object) -> str:
@@ -151,6 +136,13 @@ def number(value: Any, places: int) -> str:
     return number_text(float(value), places).replace("-", "\u2212")
 
 
+def limits_text(result: xr.Dataset, places: int) -> str:
+    """Return ``0.86 to 0.96``, or an empty string without an interval."""
+    if "conf_low" not in result or not np.isfinite(float(result["conf_low"])):
+        return ""
+    return f"{number(result['conf_low'], places)} to {number(result['conf_high'], places)}"
+
+
 def count(value: Any) -> str:
     """Return a whole number with thin spaces between thousands.
 
@@ -186,6 +178,6 @@ def percent(share: float, *, digits: int = 0) -> str:
     return f"{value:.{digits}f}%"
 
 
-def better(direction: str) -> str:
+def better(metric: Metric) -> str:
     """Return which way is better."""
-    return "higher is better" if direction == "maximize" else "lower is better"
+    return "higher is better" if metric.sign > 0 else "lower is better"

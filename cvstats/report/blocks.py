@@ -1,0 +1,132 @@
+"""What a page is made of: the blocks that a section may hold, and the registries of sections and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .analysis import Analysis
+from .drawing import Drawing
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a listing: what is shown, and what sorting compares."""
+
+    text: str
+    key: float | str | None = None
+    header: bool = False
+    aside: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table that can be sorted and copied."""
+
+    block: ClassVar = "listing"
+    name: str
+    caption: str
+    head: list[str]
+    numeric: list[bool]
+    rows: list[list[Entry]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what is known of them."""
+
+    block: ClassVar = "facts"
+    rows: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One diagnostic in plain words; `care` marks what a reader must not overlook."""
+
+    text: str
+    care: bool = False
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Diagnostics, those that need care first."""
+
+    block: ClassVar = "remarks"
+    rows: list[Remark]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Text to copy, with what the button says and a note above and below; with a `summary` it is folded away."""
+
+    block: ClassVar = "copied"
+    name: str
+    text: str
+    button: str
+    note: str = ""
+    foot: str = ""
+    tag: str = "pre"
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class References:
+    """Citations with their DOI."""
+
+    block: ClassVar = "references"
+    rows: list[tuple[str, str]]
+
+
+Block = str | Listing | Facts | Remarks | Copied | References | Drawing  # a string is a paragraph
+
+
+@dataclass(frozen=True)
+class Page:
+    """An analysis and what its author says of it: all that a section may look at."""
+
+    analysis: Analysis
+    title: str | None = None
+    preprocessing: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what makes the blocks below it; without blocks the section is left out."""
+
+    title: str
+    blocks: Callable[[Page], list[Block]]
+
+
+SECTIONS: dict[str, Section] = {}  # in the order of the page
+FIGURES: dict[str, list[Callable[[Analysis], Drawing | None]]] = {}  # by the section they stand in
+
+
+def section(name: str, title: str, *, before: str | None = None) -> Callable[[Callable[[Page], list[Block]]], object]:
+    """Add the decorated function to the page as a section, at the end or before another one."""
+
+    def add(blocks: Callable[[Page], list[Block]]) -> object:
+        order = list(SECTIONS.items())
+        order.insert(list(SECTIONS).index(before) if before else len(order), (name, Section(title, blocks)))
+        SECTIONS.clear()
+        SECTIONS.update(order)
+        return blocks
+
+    return add
+
+
+def figure(section: str) -> Callable[[Callable[[Analysis], Drawing | None]], object]:
+    """Add the decorated function to the figures of a section."""
+
+    def add(draw: Callable[[Analysis], Drawing | None]) -> object:
+        FIGURES.setdefault(section, []).append(draw)
+        return draw
+
+    return add
+
+
+def figures_of(section: str, analysis: Analysis) -> list[Block]:
+    """Return the figures of a section that this analysis allows."""
+    return [drawing for draw in FIGURES.get(section, ()) if (drawing := draw(analysis)) is not None]
