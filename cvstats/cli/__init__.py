@@ -17,10 +17,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
 OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
 OPTIONS |= {"times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
-METRICS = (
-    "classes: accuracy error_rate balanced_accuracy sensitivity specificity f1 mcc; scores and probabilities: auc "
-    "average_precision brier log_loss; numbers: mse rmse mae r2; survival: concordance"
-)
+USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
   cvstats report                                 report on the bundled example
   cvstats report predictions.csv                 report.html for your own predictions
@@ -45,6 +42,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help that reads the list of metrics from the metrics themselves, once somebody asks for it."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = super()._get_help_string(action)
+        if action.dest != "metric":
+            return text
+        from cvstats.metrics.base import REGISTRY
+
+        known: dict[str, list[str]] = {}
+        for metric in REGISTRY.values():
+            known.setdefault(USES.get(metric.uses, metric.uses), []).append(metric.name)
+        return f"{text}; " + "; ".join(f"{use}: {' '.join(names)}" for use, names in known.items())
+
+
 class Terminated(BaseException):
     """SIGTERM arrived."""
 
@@ -53,19 +65,14 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     from cvstats import __version__
 
-    raw = argparse.RawDescriptionHelpFormatter
-    top = Parser(
-        prog="cvstats",
-        description="Honest numbers from saved cross-validation predictions.",
-        epilog=EXAMPLES,
-        formatter_class=raw,
-    )
+    words = "Honest numbers from saved cross-validation predictions."
+    top = Parser(prog="cvstats", description=words, epilog=EXAMPLES, formatter_class=Help)
     top.add_argument("--version", action="version", version=f"cvstats {__version__}")
     commands = top.add_subparsers(dest="command", metavar="command", required=True, parser_class=Parser)
 
     def command(name: str, words: str, example: str) -> argparse.ArgumentParser:
         made = commands.add_parser(
-            name, help=words, description=f"{words}.", epilog=f"example:\n  {example}", formatter_class=raw
+            name, help=words, description=f"{words}.", epilog=f"example:\n  {example}", formatter_class=Help
         )
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
         return made
@@ -92,16 +99,10 @@ def parser() -> argparse.ArgumentParser:
     )
     _reading(compare)
     _estimating(compare, inner=False)
-    for side in ("a", "b"):
-        compare.add_argument(
-            f"--{side}",
-            action="append",
-            metavar="NAME",
-            help="a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: "
-            "which configurations cannot be told from the best"
-            if side == "a"
-            else "what to compare it with; differences are a - b",
-        )
+    family = "a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: which "
+    family += "configurations cannot be told from the best"
+    compare.add_argument("--a", action="append", metavar="NAME", help=family)
+    compare.add_argument("--b", action="append", metavar="NAME", help="what to compare it with; differences are a - b")
     _output(compare)
 
     describe = command("describe", "Say what is in a file", "cvstats describe predictions.csv")
@@ -109,19 +110,19 @@ def parser() -> argparse.ArgumentParser:
     describe.add_argument("--json", action="store_true", help="as JSON")
 
     convert = command("convert", "Convert any layout to a cube or a long table", "cvstats convert caret.csv cube.nc")
-    _reading(convert, nargs="*")
+    _reading(convert)
     convert.add_argument(
         "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     return top
 
 
-def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:
+def _reading(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("reading")
     made.add_argument(
         "files",
         metavar="FILE",
-        nargs=nargs,
+        nargs="*",
         help="saved predictions; several files are one configuration each; none: the bundled example",
     )
     group.add_argument("--example", metavar="NAME", help="a bundled example: breast_cancer, diabetes, iris ...")
@@ -144,7 +145,7 @@ def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:
 
 def _estimating(made: argparse.ArgumentParser, *, inner: bool = True) -> None:
     group = made.add_argument_group("estimating")
-    group.add_argument("--metric", metavar="NAME", help=f"by default by the kind of labels; {METRICS}")
+    group.add_argument("--metric", metavar="NAME", help="by default by the kind of labels")
     group.add_argument("--seed", type=_count, default=1, metavar="N", help="seed of the draws (default: %(default)s)")
     group.add_argument("--draws", type=_count, default=1000, metavar="N", help="bootstrap draws (default: %(default)s)")
     group.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence level (default: %(default)s)")
@@ -185,9 +186,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        from . import commands as _commands
+        from .commands import run
 
-        _commands.run(options)
+        run(options)
         sys.stdout.flush()
         return OK
     except KeyboardInterrupt:

@@ -24,21 +24,8 @@ from cvstats.report.analysis import Analysis, check_one, default_metric
 from cvstats.report.blocks import Page
 from cvstats.report.design import read_facts
 from cvstats.report.remarks import looking_remarks
-from cvstats.report.sections import headline, method_table
-from cvstats.tables import format_table, render, tidy
-from cvstats.tables.words import (
-    decimals,
-    labels_of,
-    limits_text,
-    metric_words,
-    number,
-    p_text,
-    percent,
-    places_of,
-    printable,
-    several,
-    spread_of,
-)
+from cvstats.report.sections import method_table
+from cvstats.tables import format_table, render, tidy, words
 
 from .inputs import inner_of, read, refuse_inputs
 from .progress import bars, clear, stage
@@ -62,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _warn(messages: list[str]) -> None:
     for text in dict.fromkeys(messages):
-        print(f"warning: {printable(' '.join(text.split()))}", file=sys.stderr)
+        print(f"warning: {words.printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def write(text: str) -> None:
@@ -85,40 +72,40 @@ def report(options: argparse.Namespace) -> None:
     refuse_inputs(options.output, options)
     template_engine()
     analysis = _analysis(options)
-    words = summary(analysis)
+    shown = summary(analysis)
     stage("Drawing")
     page = Page(analysis, options.title, options.preprocessing, reproduction(options, analysis))
     write_text(target, render_html(page))
     clear()
-    write(words)
+    write(shown)
     write(f"Report: {target}")
     _warn(analysis.warned)
 
 
 def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
     """Return the command that makes the same report, with every default that matters written out."""
-    words = ["cvstats", "report", *options.files]
+    command = ["cvstats", "report", *options.files]
     for columns in options.columns:
-        words += ["--columns", columns]
+        command += ["--columns", columns]
     settings = {**vars(options), "metric": analysis.metric.name, "level": f"{options.level:g}"}
     for name in [*WRITTEN.split(), "seed"]:
         if settings[name] not in (None, USUAL.get(name)):
-            words += [f"--{name}", str(settings[name])]
-    return shlex.join([*words, "-o", options.output])
+            command += [f"--{name}", str(settings[name])]
+    return shlex.join([*command, "-o", options.output])
 
 
 def summary(analysis: Analysis) -> str:
     """Return the headline for a terminal, the honest number first."""
-    shown, design = headline(analysis), analysis.design
-    interval = f" ({analysis.percentage} interval {shown.interval})" if shown.interval else ""
-    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]} of the winner: {shown.estimate}{interval}"]
-    lines.append(f"Selected: {shown.selected}")
+    best, design, number = analysis.winner, analysis.design, analysis.number
+    limits, beside = analysis.limits(best), analysis.limits(analysis.bbc)
+    interval = f" ({analysis.percentage} interval {limits})" if limits else ""
+    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]} of the winner: {number(best['estimate'])}{interval}"]
+    lines.append(f"Selected: {words.printable(best['selected'].item())}")
     if design.configurations > 1:
-        beside = f" ({shown.bbc_interval})" if shown.bbc_interval else ""
-        lines.append(
-            f"Plain CV would claim {shown.claim}, optimism {shown.gap}. BBC-CV as published: {shown.bbc}{beside}."
-        )
-    sizes = f"{several(design.samples, 'sample')}, {several(design.configurations, 'configuration')}"
+        paper = number(analysis.bbc["estimate"]) + (f" ({beside})" if beside else "")
+        claim, gap = number(best["naive"]), number(best["optimism"])
+        lines.append(f"Plain CV would claim {claim}, optimism {gap}. BBC-CV as published: {paper}.")
+    sizes = f"{words.several(design.samples, 'sample')}, {words.several(design.configurations, 'configuration')}"
     lines.append(f"{sizes}, {design.words.split(',')[0]}. Seed {analysis.seed}, {analysis.times} draws.")
     return "\n".join(lines)
 
@@ -126,7 +113,7 @@ def summary(analysis: Analysis) -> str:
 def estimate(options: argparse.Namespace) -> None:
     """Print the estimates of all methods."""
     analysis = _analysis(options)
-    words = summary(analysis)
+    shown = summary(analysis)
     clear()
     if options.json:
         results = [{"protocol": name, **_record(outcome)} for name, outcome in analysis.results.items()]
@@ -136,7 +123,7 @@ def estimate(options: argparse.Namespace) -> None:
     else:
         table = method_table(analysis)
         body = [[render.Cell(entry.text) for entry in row[:4]] for row in table.rows]
-        write(f"{words}\n\n{render.text(render.Grid(table.head[:4], body, note=table.note))}")
+        write(f"{shown}\n\n{render.text(render.Grid(table.head[:4], body, note=table.note))}")
     _warn(analysis.warned)
 
 
@@ -212,7 +199,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
-    known = {str(name): name for name in labels_of(cube, "configuration")}
+    known = {str(name): name for name in words.labels_of(cube, "configuration")}
     if len(names) == 1 and names[0] not in known and "=" in names[0]:
         coordinate, _, value = names[0].partition("=")
         if coordinate in cube.coords and cube[coordinate].dims == ("configuration",):
@@ -234,28 +221,30 @@ def _best_first(found: xr.Dataset) -> pd.DataFrame:
 def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
     table = _best_first(found)
     inside = table[table["in_set"].astype(bool)].head(30)
-    inside = inside.assign(configuration=[printable(name) for name in inside["configuration"]])
+    inside = inside.assign(configuration=[words.printable(name) for name in inside["configuration"]])
     columns = ["configuration", "estimate", "difference", "std_error", "p_value"]
-    level, metric = percent(float(found["conf_level"])), metric_words(found["metric"].item())
+    level, metric = words.percent(float(found["conf_level"])), words.metric_words(found["metric"].item())
     write(
         f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
         f"{metric} at the {level} level (seed {options.seed}).\n"
     )
-    write(format_table(inside, values=columns, stars=False, digits=decimals(found["std_error"].values)))
+    write(format_table(inside, values=columns, stars=False, digits=words.decimals(found["std_error"].values)))
     if len(inside) < int(found["n_set"]):
         write(f"... and {int(found['n_set']) - len(inside)} more (--csv lists all)")
 
 
 def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
-    digits = places_of(spread_of(found), float(found["estimate"]))
-    metric, level = metric_words(found["metric"].item()), percent(float(found["conf_level"]))
+    digits = words.places_of(words.spread_of(found), float(found["estimate"]))
+    metric, level = words.metric_words(found["metric"].item()), words.percent(float(found["conf_level"]))
     write(
-        f"Difference in {metric}, a - b: {number(found['estimate'], digits)} "
-        f"({level} interval {limits_text(found, digits)}), P = {p_text(float(found['p_value']))}"
+        f"Difference in {metric}, a - b: {words.number(found['estimate'], digits)} "
+        f"({level} interval {words.limits_text(found, digits)}), P = {words.p_text(float(found['p_value']))}"
     )
     for side in ("a", "b"):
-        value = number(found[f"estimate_{side}"], digits)
-        chosen = f", selected {printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
+        value = words.number(found[f"estimate_{side}"], digits)
+        chosen = (
+            f", selected {words.printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
+        )
         write(f"{side}: {value}{chosen}")
     write(f"Seed {options.seed}, {options.draws} draws.")
 
@@ -273,8 +262,8 @@ def describe(options: argparse.Namespace) -> None:
     if design.tuning:
         facts.append(("Tuning values", ", ".join(f"{k} {a:g} to {b:g}" for k, (a, b, _) in design.tuning.items())))
     wide = max(len(name) for name, _ in facts)
-    for name, words in facts:
-        write(f"{name.ljust(wide)}  {words}")
+    for name, text in facts:
+        write(f"{name.ljust(wide)}  {text}")
     for remark in remarks:
         write(f"{'!' if remark.care else '-'} {remark.text}")
 
@@ -288,8 +277,8 @@ def convert(options: argparse.Namespace) -> None:
     stage("Writing")
     write_cube(cube, options.target)
     clear()
-    sizes = f"{several(cube.sizes['sample'], 'sample')}, {several(cube.sizes['configuration'], 'configuration')}"
-    write(f"Wrote {options.target}: {sizes}, {several(cube.sizes.get('repeat', 1), 'repeat')}.")
+    sizes = [words.several(cube.sizes.get(dim, 1), dim) for dim in ("sample", "configuration", "repeat")]
+    write(f"Wrote {options.target}: {', '.join(sizes)}.")
 
 
 def _json(value: Any) -> None:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_option, entropy
 from cvstats.metrics import Metric
-from cvstats.tables.words import printable, several
+from cvstats.tables.words import better, printable, several
 
 from . import figures as figures  # which declares them
 from .analysis import Analysis
@@ -158,15 +158,18 @@ def render_html(page: Page) -> str:
     import cvstats
 
     template, css, script = template_engine()
-    analysis, design, numbers = page.analysis, page.analysis.design, headline(page.analysis)
+    analysis, design = page.analysis, page.analysis.design
     sizes = [several(design.samples, "sample"), several(design.configurations, "configuration")]
     eyebrow = [printable(analysis.source.get("source") or ""), analysis.name, *sizes, design.words.split(",")[0]]
+    estimate = analysis.number(analysis.winner["estimate"])
     made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
     return template.render(
-        title=printable(page.title) if page.title else f"The winner\u2019s {analysis.name} is about {numbers.estimate}",
+        title=printable(page.title) if page.title else f"The winner\u2019s {analysis.name} is about {estimate}",
         eyebrow=" · ".join(part for part in eyebrow if part),
         analysis=analysis,
-        headline=numbers,
+        headline=headline(analysis),
+        selected=printable(analysis.winner["selected"].item()),
+        direction=better(analysis.metric),
         figures=figures_of("header", analysis),
         sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,

@@ -27,7 +27,7 @@ from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import optimism_curve
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.tables.words import percent, places_of, printable, spread_of
+from cvstats.tables.words import limits_text, number, percent, places_of, printable, spread_of
 
 from .design import Design, design_of
 
@@ -212,10 +212,18 @@ class Analysis:
         """What people call the metric."""
         return printable(self.metric.words)
 
-    @property
+    @cached_property
     def places(self) -> int:
         """The decimals of every number in the metric's unit, from the recommended estimate's standard error."""
         return places_of(spread_of(self.winner), float(self.winner["estimate"]))
+
+    def number(self, value: Any) -> str:
+        """Return a number in the metric's unit."""
+        return number(value, self.places)
+
+    def limits(self, result: xr.Dataset) -> str:
+        """Return ``0.86 to 0.96``, or an empty string without an interval."""
+        return limits_text(result, self.places)
 
     @property
     def percentage(self) -> str:

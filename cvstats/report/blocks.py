@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .analysis import Analysis
 from .drawing import Drawing
@@ -34,11 +34,11 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Names and what is known of them."""
+class Rows:
+    """Facts (name, what is known), remarks, or references (text, DOI)."""
 
-    block: ClassVar = "facts"
-    rows: list[tuple[str, str]]
+    block: str
+    rows: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,6 @@ class Remark:
 
     text: str
     care: bool = False
-
-
-@dataclass(frozen=True)
-class Remarks:
-    """Diagnostics, those that need care first."""
-
-    block: ClassVar = "remarks"
-    rows: list[Remark]
 
 
 @dataclass(frozen=True)
@@ -71,15 +63,7 @@ class Copied:
     summary: str = ""
 
 
-@dataclass(frozen=True)
-class References:
-    """Citations with their DOI."""
-
-    block: ClassVar = "references"
-    rows: list[tuple[str, str]]
-
-
-Block = str | Listing | Facts | Remarks | Copied | References | Drawing  # a string is a paragraph
+Block = str | Listing | Rows | Copied | Drawing  # a string is a paragraph
 
 
 @dataclass(frozen=True)

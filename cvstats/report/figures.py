@@ -7,7 +7,7 @@ import numpy as np
 from cvstats._check import plain
 from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.tables.results import bind
-from cvstats.tables.words import count, limits_text, method_words, number, percent, printable
+from cvstats.tables.words import count, method_words, percent, printable
 
 from .analysis import Analysis
 from .blocks import figure
@@ -23,8 +23,8 @@ def intervals(analysis: Analysis) -> Drawing:
     truth = analysis.truth if np.isfinite(analysis.truth) else None
     rows, said = len(analysis.results), []
     for name, out in analysis.results.items():
-        limits = limits_text(out, analysis.places)
-        said.append(f"{method_words(name)} {number(out['estimate'], analysis.places)}{limits and f' ({limits})'}")
+        limits = analysis.limits(out)
+        said.append(f"{method_words(name)} {analysis.number(out['estimate'])}{limits and f' ({limits})'}")
     test = f" The dotted line is the selected configuration's {analysis.name} on a test set." if truth else ""
     return Drawing(
         "intervals",
@@ -59,7 +59,7 @@ def optimism(analysis: Analysis) -> Drawing | None:
     curve = analysis.curve
     if curve is None:
         return None
-    claim, left = (number(curve[name].values[-1], analysis.places) for name in ("naive", "estimate"))
+    claim, left = (analysis.number(curve[name].values[-1]) for name in ("naive", "estimate"))
     return Drawing(
         "optimism",
         lambda ax, narrow: plot_optimism(curve, ax=ax),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import xarray as xr
 import cvstats
 from cvstats._check import plain
 from cvstats.protocols import PROTOCOLS
-from cvstats.tables.words import better, count, labels_of, limits_text, method_words, number, percent, printable
+from cvstats.tables.words import count, labels_of, method_words, percent, printable
 
 from .analysis import Analysis
-from .blocks import Block, Copied, Entry, Facts, Listing, Page, References, Remarks, figures_of, section
+from .blocks import Block, Copied, Entry, Listing, Page, Rows, figures_of, section
 from .design import read_facts
 from .methods import paragraph, references_of
 from .remarks import choice_words, remarks_of
@@ -23,58 +22,29 @@ from .remarks import choice_words, remarks_of
 MOST_ROWS = 1000
 
 
-@dataclass(frozen=True)
-class Headline:
-    """The numbers a reader takes away, as text."""
-
-    selected: str
-    estimate: str
-    interval: str
-    claim: str
-    gap: str
-    bbc: str
-    bbc_interval: str
-    sentence: str
-    direction: str
-    truth: str
-
-
-def headline(analysis: Analysis) -> Headline:
-    """Return the headline of an analysis."""
-    digits, best = analysis.places, analysis.winner
-    tried, claim, gap = analysis.design.configurations, number(best["naive"], digits), number(best["optimism"], digits)
-    plain_cv = f"Plain cross-validation of the winner of {count(tried)} configurations"
+def headline(analysis: Analysis) -> str:
+    """Return what selection cost, in a sentence."""
+    tried, best = analysis.design.configurations, analysis.winner
     if tried == 1:
-        sentence = "Only one configuration was tried, so there is no selection to correct for."
-    elif float(best["optimism"]) > 0:
-        sentence = f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
-    else:
-        sentence = f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
-    return Headline(
-        selected=printable(best["selected"].item()),
-        estimate=number(best["estimate"], digits),
-        interval=limits_text(best, digits),
-        claim=claim,
-        gap=gap,
-        bbc=number(analysis.bbc["estimate"], digits),
-        bbc_interval=limits_text(analysis.bbc, digits),
-        sentence=sentence,
-        direction=better(analysis.metric),
-        truth=number(analysis.truth, digits) if np.isfinite(analysis.truth) else "",
-    )
+        return "Only one configuration was tried, so there is no selection to correct for."
+    claim, gap = analysis.number(best["naive"]), analysis.number(best["optimism"])
+    plain_cv = f"Plain cross-validation of the winner of {count(tried)} configurations"
+    if float(best["optimism"]) > 0:
+        return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
+    return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
 
 
 @section("read", "What was read")
 def what_was_read(page: Page) -> list[Block]:
     """Return files, sizes and folds."""
     analysis = page.analysis
-    return [Facts(read_facts(analysis.cube, analysis.design, analysis.source))]
+    return [Rows("facts", read_facts(analysis.cube, analysis.design, analysis.source))]
 
 
 @section("remarks", "What to keep in mind")
 def keep_in_mind(page: Page) -> list[Block]:
     """Return diagnostics."""
-    return [Remarks(remarks_of(page.analysis))]
+    return [Rows("remarks", remarks_of(page.analysis))]
 
 
 @section("methods", "Methods side by side")
@@ -91,22 +61,22 @@ def side_by_side(page: Page) -> list[Block]:
 
 def method_table(analysis: Analysis) -> Listing:
     """Return all methods side by side, the recommended one first."""
-    digits, rows = analysis.places, []
+    rows = []
     for name, outcome in analysis.results.items():
         known, label, about = PROTOCOLS[name], method_words(name), PROTOCOLS[name].remark
         if name == "winner":
             known = PROTOCOLS[str(outcome["method"].item())]
             label += f" ({'BBC, ties at random' if known is PROTOCOLS['bbc'] else known.words})"
-        removed, own = number(outcome["optimism"], digits), number(outcome["naive"], digits)
-        if own != number(analysis.winner["naive"], digits):
+        removed, own = analysis.number(outcome["optimism"]), analysis.number(outcome["naive"])
+        if own != analysis.number(analysis.winner["naive"]):
             removed += f" from {own}"
         if plain(outcome["selected"].item()) != plain(analysis.winner["selected"].item()):
             about += f" Here the winner is {printable(outcome['selected'].item())}."
-        limits = limits_text(outcome, digits)
+        limits = analysis.limits(outcome)
         rows.append(
             [
                 Entry(label, label, header=True, aside=about),
-                Entry(number(outcome["estimate"], digits), float(outcome["estimate"])),
+                Entry(analysis.number(outcome["estimate"]), float(outcome["estimate"])),
                 Entry(limits or "–", float(outcome["conf_low"]) if limits else None),
                 Entry("–") if name == "cvt" else Entry(removed, float(outcome["optimism"])),
                 Entry(known.chooses),
@@ -141,7 +111,7 @@ def configuration_table(analysis: Analysis) -> Listing:
     for rank, at in enumerate(order[:MOST_ROWS]):
         row = [
             Entry(names[at], names[at], header=True),
-            Entry(number(score[at], analysis.places), _key(score[at])),
+            Entry(analysis.number(score[at]), _key(score[at])),
             Entry(percent(float(rate[at]), digits=1) if rate[at] > 0 else "0%", _key(rate[at])),
         ]
         if inside is not None:
@@ -218,4 +188,4 @@ def _python_call(page: Page) -> str:
 @section("references", "References")
 def references(page: Page) -> list[Block]:
     """Return what the report cites."""
-    return [References(references_of(page.analysis))]
+    return [Rows("references", references_of(page.analysis))]
