@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from .predictions import plain_strings
+from .predictions import plain_strings, unmasked
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
 
@@ -56,7 +56,8 @@ def sample_variable(values: Any, name: str, frame: Frame) -> xr.Variable:
 
 
 def _refuse_masked(values: Any, argument: str, frame: Frame) -> None:
-    for part in values if isinstance(values, (list, tuple)) else [values]:
+    for given in values if isinstance(values, (list, tuple)) else [values]:
+        part = given[1] if isinstance(given, tuple) and len(given) == 2 else given  # (train, test)
         if np.ma.is_masked(part) and np.ndim(part):
             rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
             named = part is values and len(part) == frame.n
@@ -128,7 +129,7 @@ def _fold_table(folds: Any, frame: Frame) -> Any:
         if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
             return _from_indices(pairs, frame.samples)
     try:
-        table = np.asarray(folds)
+        table = np.asarray(unmasked(folds))
     except ValueError:
         raise InputError("`folds` must be ids per sample [x repeat], or one array of test indices per fold.") from None
     if table.ndim == 2 and table.shape == (frame.n, frame.sizes.get("repeat", 1)):
@@ -214,7 +215,7 @@ def plain_array(values: Any) -> np.ndarray:
         values = values.to_numpy()
     elif isinstance(values, pd.Categorical):
         values = values.astype(object)
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values) if isinstance(values, (np.ndarray, list, tuple)) else values)
     if array.dtype.kind not in "OT" or not array.size:
         return array
     missing = np.asarray(pd.isna(array))

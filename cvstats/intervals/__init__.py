@@ -363,7 +363,13 @@ class bca:  # noqa: N801
         """Return lower limit, upper limit and standard error."""
         from .resampled import bca_limits
 
-        return bca_limits(evidence, level, evidence.times if self.times is None else self.times)
+        times = evidence.times if self.times is None else self.times
+        if round(times * (1 - level), 6) < 2:
+            raise InputError(
+                f"`times`={times} is too small for a BCa interval at level {level:g}: at least "
+                f"{int(np.ceil(round(2 / (1 - level), 6)))} draws are needed, 1000 or more are advisable."
+            )
+        return bca_limits(evidence, level, times)
 
 
 def _fixed_only(evidence: Evidence) -> str | None:

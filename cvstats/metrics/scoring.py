@@ -317,4 +317,6 @@ def _warn_undefined(scores: xr.DataArray, missing: np.ndarray, metric: Metric) -
                 where.append(f"{dim} {show(scores[dim].values[bad])}")
     place = f" ({'; '.join(where)})" if where else ""
     reason = REASONS.get(metric.requires, "is undefined for these predictions")
+    if any(part.startswith("configuration") for part in where):
+        reason += "; a configuration without a score cannot be selected"
     warn(f"{metric.name} is NaN for {int(missing.sum())} of {missing.size} scores{place}: it {reason}.")
