@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -61,7 +61,7 @@ class Terminated(BaseException):
     """SIGTERM arrived."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of all commands."""
     from cvstats import __version__
 
@@ -70,16 +70,16 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"cvstats {__version__}")
     commands = top.add_subparsers(dest="command", metavar="command", required=True, parser_class=Parser)
 
-    def command(name: str, words: str, example: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(
-            name, help=words, description=f"{words}.", epilog=f"example:\n  {example}", formatter_class=Help
-        )
+    def command(words: str, example: str, *groups: Callable[[Parser], None]) -> Parser:
+        texts: dict[str, Any] = {"help": words, "description": f"{words}.", "epilog": f"example:\n  cvstats {example}"}
+        made = commands.add_parser(example.split()[0], formatter_class=Help, **texts)
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        for add in (_reading, *groups):
+            add(made)
         return made
 
-    report = command("report", "Write a self-contained HTML report", "cvstats report predictions.csv -o report.html")
-    _reading(report)
-    _estimating(report)
+    words = "Write a self-contained HTML report"
+    report = command(words, "report predictions.csv -o report.html", _estimating, _models)
     report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
     report.add_argument("--title", help="heading of the report")
     report.add_argument(
@@ -89,35 +89,26 @@ def parser() -> argparse.ArgumentParser:
         "splitting), or none; left open in the methods paragraph when omitted",
     )
 
-    estimate = command("estimate", "Print the estimates", "cvstats estimate predictions.csv --metric auc --json")
-    _reading(estimate)
-    _estimating(estimate)
-    _output(estimate)
+    command("Print the estimates", "estimate predictions.csv --metric auc --json", _estimating, _models, _output)
 
-    compare = command(
-        "compare", "Compare configurations", 'cvstats compare predictions.csv --a family=forest --b "ridge C=1"'
-    )
-    _reading(compare)
-    _estimating(compare, inner=False)
+    example = 'compare predictions.csv --a family=forest --b "ridge C=1"'
+    compare = command("Compare configurations", example, _estimating, _output)
     family = "a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: which "
     family += "configurations cannot be told from the best"
     compare.add_argument("--a", action="append", metavar="NAME", help=family)
     compare.add_argument("--b", action="append", metavar="NAME", help="what to compare it with; differences are a - b")
-    _output(compare)
 
-    describe = command("describe", "Say what is in a file", "cvstats describe predictions.csv")
-    _reading(describe)
+    describe = command("Say what is in a file", "describe predictions.csv")
     describe.add_argument("--json", action="store_true", help="as JSON")
 
-    convert = command("convert", "Convert any layout to a cube or a long table", "cvstats convert caret.csv cube.nc")
-    _reading(convert)
+    convert = command("Convert any layout to a cube or a long table", "convert caret.csv cube.nc")
     convert.add_argument(
         "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     return top
 
 
-def _reading(made: argparse.ArgumentParser) -> None:
+def _reading(made: Parser) -> None:
     group = made.add_argument_group("reading")
     made.add_argument(
         "files",
@@ -143,20 +134,21 @@ def _reading(made: argparse.ArgumentParser) -> None:
     group.add_argument("--encoding", default="utf-8", help="of text files (default: %(default)s)")
 
 
-def _estimating(made: argparse.ArgumentParser, *, inner: bool = True) -> None:
+def _estimating(made: Parser) -> None:
     group = made.add_argument_group("estimating")
     group.add_argument("--metric", metavar="NAME", help="by default by the kind of labels")
     group.add_argument("--seed", type=_count, default=1, metavar="N", help="seed of the draws (default: %(default)s)")
     group.add_argument("--draws", type=_count, default=1000, metavar="N", help="bootstrap draws (default: %(default)s)")
     group.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence level (default: %(default)s)")
-    if inner:
-        group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
-        group.add_argument(
-            "--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed"
-        )
 
 
-def _output(made: argparse.ArgumentParser) -> None:
+def _models(made: Parser) -> None:
+    group = made.add_argument_group("models")
+    group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
+    group.add_argument("--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed")
+
+
+def _output(made: Parser) -> None:
     group = made.add_mutually_exclusive_group()
     group.add_argument("--json", action="store_true", help="as JSON, with the names of the result variables")
     group.add_argument("--csv", action="store_true", help="as CSV, one row per result")
