@@ -61,17 +61,13 @@ def plot_coverage(
     if x is None:
         return _coverage_rows(study, promised, ax, title)
     check_dim(cells.dims, x, "x")
-    lines = [dim for dim in cells.dims if dim != x]
-    if len(lines) > 1:
-        raise InputError(f"`study` has dims {show(lines)} besides {x!r}; at most one can become lines. Use .sel().")
+    lines = _lines(study, "coverage", x, "study")
     ax = axes(ax, 6.4, 3.4)
-    along = lines[0] if lines else None
     where = np.asarray(labels_of(study, x))
     numeric = where.dtype.kind in "iuf"
     spot = where.astype(float) if numeric else np.arange(len(where), dtype=float)
     _promise(ax, promised, vertical=False)
-    for at, name in enumerate(_line_names(study, along)):
-        one = study if along is None else study.isel({along: at})
+    for at, (name, one) in enumerate(lines):
         share, error = (one[part].values.astype(float) for part in ("coverage", "coverage_std_error"))
         bars = 200 * np.nan_to_num(error)
         ax.errorbar(spot, 100 * share, bars, ms=5, lw=1.3, capsize=2, label=name, **line_style(at))
@@ -103,16 +99,11 @@ def _coverage_rows(study: xr.Dataset, promised: float, ax: Axes | None, title: s
 
 
 def _promised(study: xr.Dataset, level: float | None) -> float:
-    if level is not None:
-        return 100 * float(level)
-    if "conf_level" in study.coords:
-        found = np.unique(np.asarray(study["conf_level"].values, float))
-        found = found[np.isfinite(found)]
-        if len(found) == 1:
-            return 100 * float(found[0])
-        if len(found) > 1:
-            raise InputError(f"`study` holds levels {show(found)}; pick one, or say what to draw with level=.")
-    return float("nan")
+    own = np.asarray(study["conf_level"].values if "conf_level" in study.coords else np.nan, float)
+    levels = np.unique(own[np.isfinite(own)]) if level is None else [level]
+    if len(levels) > 1:
+        raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
+    return 100 * float(levels[0]) if len(levels) else np.nan
 
 
 def _promise(ax: Axes, promised: float, *, vertical: bool) -> None:
@@ -126,6 +117,17 @@ def _legend(ax: Axes) -> None:
     if len([label for label in labels if label]) > 1:
         legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8.5)
         literal(legend.get_texts())
+
+
+def _lines(table: xr.Dataset, variable: str, x: str, argument: str) -> list[tuple[str, xr.Dataset]]:
+    """Return the lines that a figure over `x` has, and what they are called."""
+    dims = [dim for dim in table[variable].dims if dim != x]
+    if len(dims) > 1:
+        raise InputError(f"`{argument}` has dims {show(dims)} besides {x!r}; at most one can become lines. Use .sel().")
+    along = dims[0] if dims else None
+    return [
+        (name, table if along is None else table.isel({along: at})) for at, name in enumerate(_line_names(table, along))
+    ]
 
 
 def _line_names(table: xr.Dataset, dim: Hashable | None) -> list[str]:
@@ -181,14 +183,10 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     if "prior" not in result["estimate"].dims:
         raise InputError("`result` has one prior only; a curve needs several, as from prior_curve().")
     one_table(result, "estimate", {"prior", "method", "configuration"}, "result")
-    lines = [dim for dim in result["estimate"].dims if dim != "prior"]
-    if len(lines) > 1:
-        raise InputError(f"`result` has dims {show(lines)} besides 'prior'; at most one can become lines. Use .sel().")
+    lines = _lines(result, "estimate", "prior", "result")
     ax = axes(ax, 6.4, 3.6)
-    along = lines[0] if lines else None
     prior = result["prior"].values.astype(float)
-    for at, name in enumerate(_line_names(result, along)):
-        one = result if along is None else result.isel({along: at})
+    for at, (name, one) in enumerate(lines):
         style = line_style(at)
         if {"conf_low", "conf_high"} <= set(result.data_vars):
             low, high = one["conf_low"].values.astype(float), one["conf_high"].values.astype(float)
