@@ -122,8 +122,8 @@ def estimate(options: argparse.Namespace) -> None:
         _csv(estimate_table(analysis))
     else:
         table = method_table(analysis)
-        body = [[render.Cell(entry.text) for entry in row[:4]] for row in table.rows]
-        write(f"{shown}\n\n{render.text(render.Grid(table.head[:4], body, note=table.note))}")
+        narrow = render.Grid(table.header[:4], [row[:4] for row in table.body], note=table.note)
+        write(f"{shown}\n\n{render.text(narrow)}")
     _warn(analysis.warned)
 
 
@@ -223,7 +223,7 @@ def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
     inside = table[table["in_set"].astype(bool)].head(30)
     inside = inside.assign(configuration=[words.printable(name) for name in inside["configuration"]])
     columns = ["configuration", "estimate", "difference", "std_error", "p_value"]
-    level, metric = words.percent(float(found["conf_level"])), words.metric_words(found["metric"].item())
+    level, metric = words.level_words(float(found["conf_level"])), words.metric_words(found["metric"].item())
     write(
         f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
         f"{metric} at the {level} level (seed {options.seed}).\n"
@@ -235,7 +235,7 @@ def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
 
 def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
     digits = words.places_of(words.spread_of(found), float(found["estimate"]))
-    metric, level = words.metric_words(found["metric"].item()), words.percent(float(found["conf_level"]))
+    metric, level = words.metric_words(found["metric"].item()), words.level_words(float(found["conf_level"]))
     write(
         f"Difference in {metric}, a - b: {words.number(found['estimate'], digits)} "
         f"({level} interval {words.limits_text(found, digits)}), P = {words.p_text(float(found['p_value']))}"

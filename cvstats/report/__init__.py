@@ -6,6 +6,8 @@ import base64
 import hashlib
 import os
 import tempfile
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,18 +183,13 @@ def render_html(page: Page) -> str:
 
 def template_engine() -> tuple[Template, str, str]:
     """Return the template with escaping on, the style sheet and the script, or say how to install what is missing."""
-    from importlib.resources import files
+    for name in ("jinja2", "matplotlib.figure"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ImportError(f'reports need {name.split(".")[0]}: pip install "cvstats[report]"') from error
+    import jinja2
 
-    from cvstats.plot.style import figure_class
-
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('reports need jinja2: pip install "cvstats[report]"') from error
-    try:
-        figure_class()
-    except ImportError as error:
-        raise ImportError('reports need matplotlib: pip install "cvstats[report]"') from error
     folder = files("cvstats") / "templates"
     text, css, script = ((folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)

@@ -27,7 +27,7 @@ from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import optimism_curve
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.tables.words import limits_text, number, percent, places_of, printable, spread_of
+from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
 
@@ -228,7 +228,7 @@ class Analysis:
     @property
     def percentage(self) -> str:
         """The level of the interval in words."""
-        return percent(self.level, digits=0 if round(100 * self.level, 6).is_integer() else 1)
+        return level_words(self.level)
 
     @property
     def truth(self) -> float:

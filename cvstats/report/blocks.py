@@ -6,31 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cvstats.tables.render import Grid
+
 from .analysis import Analysis
 from .drawing import Drawing
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One entry of a listing: what is shown, and what sorting compares."""
-
-    text: str
-    key: float | str | None = None
-    header: bool = False
-    aside: str = ""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A table that can be sorted and copied."""
+class Listing(Grid):
+    """A table that can be sorted and copied; says which columns are numbers."""
 
     block: ClassVar = "listing"
-    name: str
-    caption: str
-    head: list[str]
-    numeric: list[bool]
-    rows: list[list[Entry]]
-    note: str = ""
+    name: str = ""
+    numeric: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)

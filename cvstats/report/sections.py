@@ -11,10 +11,11 @@ import xarray as xr
 import cvstats
 from cvstats._check import plain
 from cvstats.protocols import PROTOCOLS
+from cvstats.tables.render import Cell
 from cvstats.tables.words import count, labels_of, method_words, percent, printable
 
 from .analysis import Analysis
-from .blocks import Block, Copied, Entry, Listing, Page, Rows, figures_of, section
+from .blocks import Block, Copied, Listing, Page, Rows, figures_of, section
 from .design import read_facts
 from .methods import paragraph, references_of
 from .remarks import choice_words, remarks_of
@@ -75,19 +76,19 @@ def method_table(analysis: Analysis) -> Listing:
         limits = analysis.limits(outcome)
         rows.append(
             [
-                Entry(label, label, header=True, aside=about),
-                Entry(analysis.number(outcome["estimate"]), float(outcome["estimate"])),
-                Entry(limits or "–", float(outcome["conf_low"]) if limits else None),
-                Entry("–") if name == "cvt" else Entry(removed, float(outcome["optimism"])),
-                Entry(known.chooses),
-                Entry(known.judges),
+                Cell(label, key=label, aside=about),
+                Cell(analysis.number(outcome["estimate"]), key=float(outcome["estimate"])),
+                Cell(limits or "–", key=float(outcome["conf_low"]) if limits else None),
+                Cell("–") if name == "cvt" else Cell(removed, key=float(outcome["optimism"])),
+                Cell(known.chooses),
+                Cell(known.judges),
             ]
         )
     unit = analysis.name[0].upper() + analysis.name[1:]
     head = ["Method", unit, f"{analysis.percentage} interval", "Removed", "Chooses on", "Judges on"]
     note = "; ".join(f"{method_words(name)} is not shown: {reason}" for name, reason in analysis.skipped.items())
     numeric = [False, True, True, True, False, False]
-    return Listing("methods", "Methods side by side", head, numeric, rows, note + "." if note else "")
+    return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
 
 
 @section("winners", "Which configurations win")
@@ -110,18 +111,18 @@ def configuration_table(analysis: Analysis) -> Listing:
     rows = []
     for rank, at in enumerate(order[:MOST_ROWS]):
         row = [
-            Entry(names[at], names[at], header=True),
-            Entry(analysis.number(score[at]), _key(score[at])),
-            Entry(percent(float(rate[at]), digits=1) if rate[at] > 0 else "0%", _key(rate[at])),
+            Cell(names[at], key=names[at]),
+            Cell(analysis.number(score[at]), key=_key(score[at])),
+            Cell(percent(float(rate[at]), digits=1) if rate[at] > 0 else "0%", key=_key(rate[at])),
         ]
         if inside is not None:
-            row.append(Entry("yes" if inside[at] else "no", 0.0 if inside[at] else 1.0 + rank))
-        rows.append(row + [_coord_entry(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
+            row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
+        rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
     note = "Plain CV scores are for ranking; the best of them is optimistic."
     if len(order) > MOST_ROWS:
         note += f" The {count(MOST_ROWS)} best of {count(len(order))} configurations are listed."
     head += [printable(name) for name in extra]
-    return Listing("configurations", "Configurations", head, numeric, rows, note)
+    return Listing(head, rows, 1, "Configurations", note, "configurations", numeric)
 
 
 def _key(value: float) -> float | None:
@@ -140,10 +141,10 @@ def _shown_coords(cube: xr.DataArray) -> dict[str, bool]:
     return dict(list(shown.items())[:4])
 
 
-def _coord_entry(value: Any, is_number: bool) -> Entry:
+def _coord_cell(value: Any, is_number: bool) -> Cell:
     if not is_number:
-        return Entry(printable(value), printable(value))
-    return Entry(f"{value:.6g}", float(value)) if math.isfinite(value) else Entry("")
+        return Cell(printable(value), key=printable(value))
+    return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
 
 
 @section("optimism", "What trying many configurations costs")

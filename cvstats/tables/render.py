@@ -22,10 +22,12 @@ _LATEX = dict(zip("&%$#_{}", (r"\&", r"\%", r"\$", r"\#", r"\_", r"\{", r"\}"), 
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry: its text, and marks (stars) that hang to the right of it."""
+    """One entry: its text, marks (stars) that hang to the right of it; on a page what sorts it, and small print."""
 
     text: str
     marks: str = ""
+    key: float | str | None = None
+    aside: str = ""
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,15 @@ def percent(share: float, *, digits: int = 0) -> str:
     return f"{value:.{digits}f}%"
 
 
+def level_words(level: float) -> str:
+    """Return a confidence level.
+
+    >>> level_words(0.95), level_words(0.975)
+    ('95%', '97.5%')
+    """
+    return percent(level, digits=0 if round(100 * level, 6).is_integer() else 1)
+
+
 def better(metric: Metric) -> str:
     """Return which way is better."""
     return "higher is better" if metric.sign > 0 else "lower is better"

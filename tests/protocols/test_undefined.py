@@ -450,7 +450,7 @@ def test_the_report_shows_the_plain_score_that_each_method_starts_from():
     fold = np.repeat([0, 1, 2], [10, 20, 60])
     cube = cs.as_cube(g.random((90, 6)) + 0.3 * y[:, None], y, folds=fold, kind="score")
     found = Analysis(cube, "auc", times=100)
-    rows = {row[0].text.split(" (")[0]: row for row in method_table(found).rows}
+    rows = {row[0].text.split(" (")[0]: row for row in method_table(found).body}
     tt, digits = found.results["tt"], found.places
     own = f"{float(tt.naive):.{digits}f}"
     assert own != f"{float(found.winner.naive):.{digits}f}"

@@ -131,22 +131,22 @@ def test_same_analysis_same_bytes(analysis, html):
 
 def test_tables_hold_every_method_and_configuration(analysis):
     methods = sections.method_table(analysis)
-    assert [row[0].text.split(" (")[0] for row in methods.rows] == [
+    assert [row[0].text.split(" (")[0] for row in methods.body] == [
         "Recommended", "BBC-CV", "CVM-CV", "TT", "Plain CV of the winner",
     ]  # fmt: skip
     assert methods.note == "Nested CV is not shown: no inner predictions were saved."
     table = sections.configuration_table(analysis)
-    scores = [row[1].key for row in table.rows]
-    assert sorted(row[0].text for row in table.rows) == sorted(NAMES)
+    scores = [row[1].key for row in table.body]
+    assert sorted(row[0].text for row in table.body) == sorted(NAMES)
     assert scores == sorted(scores, reverse=True)
-    assert sum(row[2].key for row in table.rows) == pytest.approx(1)
-    assert {row[3].text for row in table.rows} <= {"yes", "no"}
+    assert sum(row[2].key for row in table.body) == pytest.approx(1)
+    assert {row[3].text for row in table.body} <= {"yes", "no"}
 
 
 def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
     monkeypatch.setattr(sections, "MOST_ROWS", 3)
     table = sections.configuration_table(analysis)
-    assert len(table.rows) == 3
+    assert len(table.body) == 3
     assert table.note.endswith("The 3 best of 6 configurations are listed.")
 
 
@@ -213,8 +213,8 @@ def test_every_kind_of_data(kind):
     found = Analysis(cube, times=40, seed=3)
     assert found.number(found.winner.estimate) not in ("", "NA")
     assert read_facts(cube, found.design, {})
-    assert sections.method_table(found).rows
-    assert sections.configuration_table(found).rows
+    assert sections.method_table(found).body
+    assert sections.configuration_table(found).body
     assert paragraph(found, "text", None).startswith("Out-of-sample predictions for")
     assert all(remark.text.endswith((".", "?", "!")) for remark in remarks_of(found))
 

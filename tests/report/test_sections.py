@@ -10,8 +10,9 @@ import cvstats as cs
 from cvstats.report import analysis as analysis_module
 from cvstats.report import blocks, render_html
 from cvstats.report.analysis import Analysis
-from cvstats.report.blocks import Entry, Listing, Page, figure, section
+from cvstats.report.blocks import Listing, Page, figure, section
 from cvstats.report.drawing import Drawing
+from cvstats.tables.render import Cell
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def registries(monkeypatch):
 def test_a_section_and_a_figure_from_outside(registries):
     @section("sizes", "How large it is", before="paragraph")
     def sizes(page):
-        rows = [[Entry("samples", header=True), Entry(str(page.analysis.design.samples), 40.0)]]
-        table = Listing("sizes", "Sizes", ["What", "Count"], [False, True], rows)
+        rows = [[Cell("samples"), Cell(str(page.analysis.design.samples), key=40.0)]]
+        table = Listing(["What", "Count"], rows, caption="Sizes", name="sizes", numeric=[False, True])
         return ["Words & <b>signs</b>.", *blocks.figures_of("sizes", page.analysis), table]
 
     @figure("sizes")
