@@ -14,8 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, Rng, check_count, entropy, nearest, show
-from .cube.coords import plain_array
 from .cube.make import check_cube
+from .cube.values import plain_array
 
 QUANTUM = 32
 ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can

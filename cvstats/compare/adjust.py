@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
-from cvstats.cube.predictions import unmasked
+from cvstats.cube.values import unmasked
 
 from .named import Dims, as_dims
 

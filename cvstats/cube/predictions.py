@@ -11,6 +11,8 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
+from .values import frame_values, on_dask, plain_strings, unmasked
+
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
 TABLES = (np.ndarray, pd.Series, pd.DataFrame)  # what a list may hold, one for each configuration
@@ -119,14 +121,12 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
             "sample": predictions.index.to_numpy(),
             "configuration": predictions.columns.to_numpy(),
         }
-        return _frame_values(predictions), names
+        return frame_values(predictions), names
     if isinstance(predictions, Mapping):
         values, names = _stack(list(predictions.values()))
         return values, {**names, "configuration": list(predictions)}
     if isinstance(predictions, (list, tuple)) and predictions and isinstance(predictions[0], TABLES):
         return _stack(list(predictions))
-    if hasattr(predictions, "__dask_graph__"):
-        return unmasked(predictions), {}
     try:
         return unmasked(predictions), {}
     except ValueError:
@@ -137,7 +137,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
 
 def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     """Return one array per configuration side by side, and the names that Series and DataFrames bring."""
-    arrays = [_frame_values(c) if isinstance(c, pd.DataFrame) else unmasked(c) for c in columns]
+    arrays = [frame_values(c) if isinstance(c, pd.DataFrame) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise InputError(f"`predictions`: arrays per configuration must have one shape; found {show(sorted(shapes))}.")
@@ -167,23 +167,6 @@ def _class_order(columns: Any, classes: Sequence[Hashable], said: bool) -> list[
     return list(range(len(wanted)))
 
 
-def unmasked(values: Any) -> Any:
-    """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
-    if hasattr(values, "__dask_graph__"):
-        return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
-    loose = isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object)
-    if loose and any(value is np.ma.masked for value in values):  # taken out of a masked array one by one
-        return np.asarray([None if value is np.ma.masked else value for value in values], object)
-    if isinstance(values, (pd.Series, pd.api.extensions.ExtensionArray)):
-        return _frame_values(pd.Series(values).to_frame())[:, 0]
-    if not np.ma.is_masked(values):
-        return np.asarray(values)
-    numbers = values.dtype.kind in "fiu"
-    out = np.array(values.data, np.result_type(values.dtype, np.float16) if numbers else object)
-    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
-    return out
-
-
 def _are_classes(values: Any, names: Sequence[Hashable]) -> bool:
     """Return whether the last axis holds class probabilities: one column per class, adding up to one.
 
@@ -192,7 +175,7 @@ def _are_classes(values: Any, names: Sequence[Hashable]) -> bool:
     k = values.shape[-1] if values.ndim > 1 else 0
     if k < 2 or values.dtype.kind not in ("f" if values.ndim == 2 else "fiub"):
         return False
-    rows = np.asarray(values[:, :1] if hasattr(values, "__dask_graph__") else values).reshape(-1, k).astype(float)
+    rows = np.asarray(values[:, :1] if on_dask(values) else values).reshape(-1, k).astype(float)
     rows = rows[~np.isnan(rows).all(axis=1)]
     whole = rows[~np.isnan(rows).any(axis=1)]
     scale = next((name for name, back in SCALES.items() if _add_up(back(whole))), None)
@@ -220,18 +203,6 @@ def _add_up(rows: np.ndarray) -> bool:
     return bool(rows.size and rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
 
 
-def _frame_values(frame: pd.DataFrame) -> np.ndarray:
-    """Return a frame's values: numbers as numbers (missing is NaN), everything else as objects."""
-    dtypes = set(frame.dtypes)
-    if all(pd.api.types.is_bool_dtype(dtype) and isinstance(dtype, np.dtype) for dtype in dtypes):
-        return frame.to_numpy()
-    if all(pd.api.types.is_numeric_dtype(dtype) for dtype in dtypes):
-        plain_types = {np.dtype(dtype) for dtype in dtypes if isinstance(dtype, np.dtype)}
-        keep = len(plain_types) == len(dtypes) and np.dtype(bool) not in plain_types
-        return frame.to_numpy() if keep else frame.to_numpy(dtype=float, na_value=np.nan)
-    return frame.astype(object).to_numpy()
-
-
 def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None) -> xr.Variable:
     """Return the array with its axes named sample, configuration [, repeat] [, label_class]."""
     if values.ndim == 1:
@@ -252,26 +223,14 @@ def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None
 
 def _names(names: Any, dim: Hashable) -> xr.Variable:
     """Return names along a dim as a variable; tuples become text."""
-    arrays = isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray))
-    hidden = np.ma.getmaskarray(names) if np.ma.is_masked(names) else [name is np.ma.masked for name in names]
+    values: Any = names if hasattr(names, "dtype") else list(names)
+    hidden = np.ma.getmaskarray(values) if np.ma.is_masked(values) else [name is np.ma.masked for name in values]
     if np.any(hidden):
         raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
-    values = np.asarray(names) if arrays else list(names)
+    values = np.asarray(values) if hasattr(values, "dtype") else values
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
     return xr.Variable(dim, plain_strings(array))
-
-
-def on_dask(data: xr.Variable) -> bool:
-    """Return whether the values live on dask, so that nothing may load them whole."""
-    return hasattr(data._data, "__dask_graph__")
-
-
-def plain_strings(values: np.ndarray) -> np.ndarray:
-    """Return all-string object arrays as fixed-width strings, which every file format keeps."""
-    if values.dtype.kind == "O" and values.size and all(isinstance(value, str) for value in values.ravel()):
-        return values.astype(str)
-    return np.asarray(values.astype(str)) if values.dtype.kind == "T" else values

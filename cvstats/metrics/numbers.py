@@ -143,16 +143,6 @@ def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray
     return [(1 - (2 * y - 1) * np.tanh(SMOOTHING * p)) / 2]
 
 
-def _distance(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # a difference beyond the largest number is infinite
-        return np.asarray(np.abs(p - y))
-
-
-def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return np.asarray((p - y) ** 2)
-
-
 @define(**_LOSS, uses="value", words="mean squared error")
 def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean squared error.
@@ -171,7 +161,7 @@ def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.25])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]
 
 
 @define(**_LOSS, uses="value", words="mean absolute error")
@@ -192,7 +182,7 @@ def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mae(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [_distance(p, y)]
+    return [np.abs(p - y)]
 
 
 def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
@@ -226,13 +216,12 @@ def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.rmse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]
 
 
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
-    with np.errstate(over="ignore"):
-        shifted = y - _centre(y)
-        return [shifted, shifted**2]
+    shifted = y - _centre(y)
+    return [shifted, shifted**2]
 
 
 def _centre(y: np.ndarray) -> np.ndarray:
@@ -282,4 +271,4 @@ def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.r2(cs.as_cube([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])).round(4).values
     array([0.7857])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]

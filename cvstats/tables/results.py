@@ -6,9 +6,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_level, plain, show, warn
-from cvstats.intervals import limits_at
-from cvstats.intervals.calibration import Calibration
-from cvstats.intervals.scales import quantiles
+from cvstats.intervals import Calibration, limits_at, quantiles
 
 
 def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
