@@ -175,19 +175,16 @@ def _estimate(analysis: Analysis, design: Design) -> Iterator[str]:
 
 
 def _wilson(analysis: Analysis) -> bool:
-    return str(analysis.winner["interval"].item()) == "calibrated" and analysis.metric.scale == "unit"
+    return bool(analysis.limits(analysis.winner)) and analysis.metric.scale == "unit"
 
 
 def _interval(analysis: Analysis) -> Iterator[str]:
-    name = str(analysis.winner["interval"].item())
-    if name == "calibrated":
-        kind = f"Wilson limits ({cite('wilson')})" if _wilson(analysis) else "limits on the log scale of the loss"
+    kind = f"Wilson limits ({cite('wilson')})" if _wilson(analysis) else "limits on the log scale of the loss"
+    if analysis.limits(analysis.winner):
         yield (
             f"The {analysis.percentage} interval is calibrated for selection: {kind} with Student's t, an effective "
             "sample size from the bootstrap variance of all configurations, and the variance that selection adds."
         )
-    elif name != "none":
-        yield f"The {analysis.percentage} interval is of the type '{name}'."
 
 
 def _numbers(analysis: Analysis) -> str:
