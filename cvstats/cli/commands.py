@@ -163,11 +163,10 @@ def _plain(value: Any) -> Any:
 
 def estimate_table(analysis: Analysis) -> pd.DataFrame:
     """Return one row per method, with the result variables' own names."""
-    rows = []
-    for name, outcome in analysis.results.items():
-        scalars = {str(v): plain(outcome[v].values[()]) for v in outcome.data_vars if outcome[v].ndim == 0}
-        labels = {str(c): plain(outcome[c].values[()]) for c in ("metric", "conf_level", "interval")}
-        rows.append({"protocol": name, "method": str(outcome["method"].item()), **scalars, **labels})
+    rows = [
+        {"protocol": name, "method": str(outcome["method"].item()), **tidy(outcome).to_dict("records")[0]}
+        for name, outcome in analysis.results.items()
+    ]
     table = pd.DataFrame(rows)
     counts = [name for name in table.columns if str(name).startswith("n_")]
     return table.astype(dict.fromkeys(counts, "Int64"))

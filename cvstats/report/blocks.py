@@ -64,24 +64,29 @@ class Page:
     command: str | None = None
 
 
+MakeBlocks = Callable[[Page], list[Block]]
+MakeDrawing = Callable[[Analysis], Drawing | None]
+
+
 @dataclass(frozen=True)
 class Section:
     """A heading and what makes the blocks below it; without blocks the section is left out."""
 
     title: str
-    blocks: Callable[[Page], list[Block]]
+    blocks: MakeBlocks
 
 
 SECTIONS: dict[str, Section] = {}  # in the order of the page
-FIGURES: dict[str, list[Callable[[Analysis], Drawing | None]]] = {}  # by the section they stand in
+FIGURES: dict[str, list[MakeDrawing]] = {}  # by the section they stand in
 
 
-def section(name: str, title: str, *, before: str | None = None) -> Callable[[Callable[[Page], list[Block]]], object]:
+def section(name: str, title: str, *, before: str | None = None) -> Callable[[MakeBlocks], MakeBlocks]:
     """Add the decorated function to the page as a section, at the end or before another one."""
 
-    def add(blocks: Callable[[Page], list[Block]]) -> object:
-        order = list(SECTIONS.items())
-        order.insert(list(SECTIONS).index(before) if before else len(order), (name, Section(title, blocks)))
+    def add(blocks: MakeBlocks) -> MakeBlocks:
+        order = [item for item in SECTIONS.items() if item[0] != name]
+        at = [known for known, _ in order].index(before) if before else len(order)
+        order.insert(at, (name, Section(title, blocks)))
         SECTIONS.clear()
         SECTIONS.update(order)
         return blocks
@@ -89,10 +94,10 @@ def section(name: str, title: str, *, before: str | None = None) -> Callable[[Ca
     return add
 
 
-def figure(section: str) -> Callable[[Callable[[Analysis], Drawing | None]], object]:
+def figure(section: str) -> Callable[[MakeDrawing], MakeDrawing]:
     """Add the decorated function to the figures of a section."""
 
-    def add(draw: Callable[[Analysis], Drawing | None]) -> object:
+    def add(draw: MakeDrawing) -> MakeDrawing:
         FIGURES.setdefault(section, []).append(draw)
         return draw
 
