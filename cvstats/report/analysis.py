@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
-from cvstats.compare.best import best_set
+from cvstats.compare.best import best_of
 from cvstats.cube.arrays import batch_dims
 from cvstats.cube.blocks import coverage
 from cvstats.cube.make import check_cube
@@ -20,13 +20,15 @@ from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols import PROTOCOLS
-from cvstats.protocols.bootstrap import CLASS_METRICS, bbc, make_draws
+from cvstats.protocols.bootstrap import bbc
 from cvstats.protocols.bootstrap_winner import winner
 from cvstats.protocols.doubts import Doubts
 from cvstats.protocols.nested import ncv
-from cvstats.protocols.optimism import optimism_curve
+from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
+from cvstats.resample import make_draws, units_of
+from cvstats.resample.draws import Draws, Part
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
@@ -92,26 +94,26 @@ class Analysis:
 
     @property
     def within_class(self) -> bool:
-        """Whether samples are drawn within class, because the metric needs every class."""
-        return self.metric.requires in CLASS_METRICS
+        """Whether samples are drawn within class, because the metric needs every class and no group mixes them."""
+        return units_of(self.cube, self.metric, "auto")[1] is not None
 
     @cached_property
-    def draws(self) -> Any:
-        """The bootstrap that all parts share: within class where the metric needs every class."""
-        return make_draws(self.cube, self.metric, self.times, self.seed, "auto")
+    def draws(self) -> Draws:
+        """The bootstrap that all parts share."""
+        return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
     @cached_property
     def _estimated(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
         """All estimates, and why the others could not be computed."""
         cube, metric, inner, heard = self.cube, self.metric, self.inner, self._heard
         common: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
-        options = {"inner": inner, "regime": self.regime, "draws": self.draws, **common}
-        results, skipped = {"winner": listened(heard, lambda: winner(cube, metric, **options))}, {}
+        ours = {"inner": inner, "regime": self.regime, "draws": self.draws, **common}
+        papers = {"draws": None if self.within_class else self.draws, **common}  # which draws without strata
+        results, skipped = {"winner": listened(heard, lambda: winner(cube, metric, **ours))}, {}
         if np.isnan(float(results["winner"]["naive"])):
             said = " ".join(heard)
             raise InputError(f"`metric`: no configuration won, because {metric.name} is undefined for all. {said}")
-        shared = None if self.within_class else self.draws  # the paper draws without strata
-        results["bbc"] = listened(heard, lambda: bbc(cube, metric, draws=shared, **common))
+        results["bbc"] = listened(heard, lambda: bbc(cube, metric, **papers))
         attempts: dict[str, Callable[[], xr.Dataset]] = {
             "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),  # type: ignore[arg-type]
             "cvm_cv": lambda: cvm_cv(cube, metric),
@@ -186,26 +188,26 @@ class Analysis:
         return found
 
     @cached_property
+    def _tables(self) -> Tables:
+        """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
+        large = self.cube.size * self.times > CURVE_WORK
+        draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
+        return score_tables(self.cube, self.metric, draws)
+
+    @cached_property
     def curve(self) -> xr.Dataset | None:
         """The optimism by number of configurations, where there are several."""
         if self.design.eligible < 2:
             return None
-        return listened([], lambda: optimism_curve(self.cube, self.metric, **self._drawn))  # type: ignore[no-any-return]
+        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))  # type: ignore[no-any-return]
 
     @cached_property
     def best(self) -> xr.Dataset | None:
         """The configurations that cannot be told from the best, where there are several."""
         if self.design.eligible < 2:
             return None
-        options = {"level": self.level, **self._drawn}
-        return listened([], lambda: best_set(self.cube, self.metric, **options))  # type: ignore[no-any-return]
-
-    @property
-    def _drawn(self) -> dict[str, Any]:
-        """The shared draws, or the first of them when scoring every configuration in all would take long."""
-        if self.cube.size * self.times <= CURVE_WORK:
-            return {"draws": self.draws, "times": self.times, "rng": self.seed}
-        return {"times": min(self.times, CURVE_DRAWS), "rng": self.seed}
+        data, (table, *_) = self._tables
+        return best_of(self.cube, self.metric, data, self.scores.values, table, self.level)
 
     @property
     def name(self) -> str:
