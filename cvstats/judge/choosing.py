@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.arrays import check_finite, check_kind, encode_labels, raw_block, threshold
+from cvstats.cube.arrays import check_finite, check_kind, encode_labels, models, raw_block, threshold
 from cvstats.cube.blocks import Coverage, Report, report_on
 from cvstats.cube.make import check_values, is_lazy
 from cvstats.kernels import Kernel, Problem, Weights, kernel
@@ -42,6 +42,7 @@ class Frame:
     rows: np.ndarray | None  # samples in use; None: all
     gaps: bool
     check: bool  # whether values must still be checked, because they come from dask
+    model: np.ndarray | None  # which model made a prediction, where only those of one compare
 
     @classmethod
     def of(cls, cube: xr.DataArray, metric: Metric, found: Coverage, *, check: bool) -> Frame:
@@ -57,9 +58,11 @@ class Frame:
         if rows is not None:
             y = y[rows]
             event, weight = (None if part is None else part[rows] for part in (event, weight))
-        kind = str(coords["kind"].values.item())
+        kind, model = str(coords["kind"].values.item()), models(cube, metric)
+        if model is not None and rows is not None:
+            model = model[rows]
         y = np.where(np.isnan(y), 0.0, y)
-        return cls(metric, y, weight, event, n_classes, kind, threshold(cube), rows, found.gaps, check)
+        return cls(metric, y, weight, event, n_classes, kind, threshold(cube), rows, found.gaps, check, model)
 
     @property
     def labels(self) -> LabelCheck:
@@ -73,7 +76,7 @@ class Frame:
             check_values(block, self.kind, self.n_classes, "cube", seen)
             if needs_finite(self.metric):
                 _check_finite(block, self.metric, seen or scan(block))
-        data = Problem(self.y, block, self.weight, self.event, self.n_classes, self.kind, self.threshold)
+        data = Problem(self.y, block, self.weight, self.event, self.n_classes, self.kind, self.threshold, self.model)
         return kernel(self.metric, data, total, gaps=self.gaps)
 
 

@@ -16,10 +16,7 @@ from cvstats.cube.kinds import SETTLED
 from cvstats.cube.make import check_cube, is_lazy
 from cvstats.judge.choosing import Frame
 from cvstats.kernels import Problem, kernel
-from cvstats.kernels import columns as _rank_columns
-from cvstats.kernels import pairs as _concordance
 from cvstats.kernels.scan import scan
-from cvstats.kernels.sums import SumKernel, fold_values
 
 from .base import Metric, bound_metric
 
@@ -153,10 +150,9 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, M
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
     data = problem(cube, metric)
     names, member = fold_members(cube)
-    shared = "repeat" not in cube["fold"].dims
     values, there = [], []
     for part in _blocks(data):
-        values.append(_fold_block(metric, part, member, shared))
+        values.append(_fold_block(metric, part, member))
         there.append(_fold_present(part, member))
     trailing = ["repeat", "fold"]
     table = xr.Dataset(
@@ -201,13 +197,8 @@ def _blocks(data: Problem) -> list[Problem]:
 
 def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
     """Return the (m,) scores of a block of columns."""
-    if metric.family in ("mean", "smooth"):
-        data, counts = _counted(data)
-        return np.asarray(SumKernel(metric, data, float(counts.sum())).scores(counts[None])[0])
-    if metric.family == "rank":
-        ranks = _concordance if metric.statistic == "concordance" else _rank_columns
-        return np.asarray(ranks.pooled_values(metric, data))
-    return _average_repeats(_columns(metric, data), data)
+    data, counts = _counted(data)
+    return np.asarray(kernel(metric, data, float(counts.sum())).scores(counts[None])[0])
 
 
 def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
@@ -219,33 +210,12 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     if data.weight is None:
         return data, np.ones(data.n, np.int64)
     if not data.weight.all():
-        data = _rows(data, data.weight > 0, slice(None))
+        data = data.samples(data.weight > 0)
     weight = data.weight
     assert weight is not None
     if np.any(weight % 1) or weight.sum() > COUNTED:
         return data, np.ones(data.n, np.int64)
     return replace(data, weight=None), weight.astype(np.int64)
-
-
-def _columns(metric: Metric, data: Problem) -> np.ndarray:
-    """Return the (m, r) values of a rank or custom metric."""
-    if metric.family == "custom":
-        ones = np.ones((1, data.n))
-        each = [data.repeats(slice(r, r + 1)) for r in range(data.p.shape[-1])]
-        return np.stack([kernel(metric, part, data.n).scores(ones)[0] for part in each], axis=1)
-    if metric.statistic == "concordance":
-        return _concordance.column_values(metric, data)
-    return _rank_columns.column_values(metric, data)
-
-
-def _average_repeats(values: np.ndarray, data: Problem) -> np.ndarray:
-    """Average over repeats, leaving out those in which a configuration predicted nothing."""
-    if values.shape[1] == 1 or not np.isnan(values).any():
-        return np.asarray(values.mean(axis=1))
-    some = _present(data).any(axis=0)
-    count = some.sum(axis=1)
-    total = np.where(some, values, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _present(data: Problem) -> np.ndarray:
@@ -254,19 +224,15 @@ def _present(data: Problem) -> np.ndarray:
     return np.asarray(~(gaps.any(axis=0) if data.p.ndim == 4 else gaps))
 
 
-def _fold_block(metric: Metric, data: Problem, member: np.ndarray, shared: bool) -> np.ndarray:
-    """Return the (m, r, fold) scores of a block of columns; `shared` folds are the same in every repeat."""
-    if metric.family in ("mean", "smooth"):
-        if data.weight is not None:
-            member = member[..., data.weight > 0]
-        data, counts = _counted(data)
-        return np.moveaxis(fold_values(metric, data, member * counts, float(counts.sum())), -1, 0)
-    each = [slice(None)] if shared else [slice(r, r + 1) for r in range(member.shape[0])]
-    table = []
-    for fold in range(member.shape[1]):
-        parts = [_rows(data, member[number, fold] > 0, repeats) for number, repeats in enumerate(each)]
-        table.append(np.concatenate([_columns(metric, part) for part in parts], axis=1))
-    return np.stack(table, axis=-1)
+def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray:
+    """Return the (m, r, fold) scores of a block of columns: a fold is a draw of its members, within its repeat."""
+    if data.weight is not None:
+        member = member[..., data.weight > 0]
+    data, counts = _counted(data)
+    draws = (member * counts).astype(np.int64)
+    parts = [data.repeats(slice(r, r + 1)) for r in range(len(draws))]
+    table = [kernel(metric, part, float(counts.sum())).scores(rows) for part, rows in zip(parts, draws, strict=True)]
+    return np.stack(table).transpose(2, 0, 1)
 
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
@@ -276,11 +242,6 @@ def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
         return np.ones((m, r, member.shape[1]), bool)
     count = member @ _present(data).transpose(2, 0, 1).astype(float)
     return np.asarray(count.transpose(2, 0, 1) > 0)
-
-
-def _rows(data: Problem, rows: np.ndarray, repeats: slice) -> Problem:
-    """Return the problem on some samples and repeats."""
-    return data.samples(rows).repeats(repeats)
 
 
 def _label_columns(
