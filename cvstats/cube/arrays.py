@@ -2,7 +2,7 @@
 
 Kernels never see xarray. They get a `Problem`: sample axis first, then columns (configurations, with batch dims
 folded in), then repeats. Partners of a separate-sampling cube and inner repeats are averaged like repeats, so they
-share that axis.
+share that axis; rank metrics, which compare samples, are told which model made each prediction.
 """
 
 from __future__ import annotations
@@ -95,26 +95,44 @@ def raw_block(cube: xr.DataArray) -> Any:
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
     check_cube(cube)
-    check_kind(cube, metric)
     if is_lazy(cube):
         raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    data = as_problem(cube, metric)
+    if data.finite:
+        check_finite(data.p, data.finite, cube["sample"].values)
+    return data
+
+
+def as_problem(cube: xr.DataArray, metric: Metric | None = None) -> Problem:
+    """Return labels and predictions as they lie, in memory or on dask, without a look at the predictions."""
+    if metric is not None:
+        check_kind(cube, metric)
+    coords = cube.coords.variables
     y, n_classes = encode_labels(cube)
-    kind = str(cube.coords["kind"].item())
-    p = raw_block(cube)
-    if metric.family != "rank" and metric.uses in ("value", "margin"):
-        check_finite(p, metric, cube)
-    batch = batch_dims(cube)
-    label = cube["label"].dims
+    batch, label = batch_dims(cube), coords["label"].dims
     if any(dim in label for dim in batch):
-        sizes = [cube.sizes[dim] for dim in ("sample", *batch)]
-        shape = dict(zip(("sample", *batch), sizes, strict=True))
+        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch)}
         wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
         flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     y = np.where(np.isnan(y), 0.0, y)
-    event = cube["event"].values.astype(float) if "event" in cube.coords else None
-    weight = cube["weight"].values.astype(float) if "weight" in cube.coords else None
-    return Problem(y, p, weight, event, n_classes, kind, threshold(cube), models(cube, metric))
+    event, weight = (coords[name].values.astype(float) if name in coords else None for name in ("event", "weight"))
+    kind = str(coords["kind"].values.item())
+    finite = metric is not None and metric.family != "rank" and metric.uses in ("value", "margin")
+    name = metric.name if metric is not None and finite else ""
+    return Problem(
+        y,
+        raw_block(cube),
+        weight,
+        event,
+        n_classes,
+        kind,
+        threshold(cube),
+        None if metric is None else models(cube, metric),
+        finite=name,
+        names=coords["configuration"].values,
+        complexity=coords["complexity"].values.astype(float) if "complexity" in coords else None,
+    )
 
 
 def models(cube: xr.DataArray, metric: Metric) -> np.ndarray | None:
@@ -154,17 +172,18 @@ def models(cube: xr.DataArray, metric: Metric) -> np.ndarray | None:
     return np.where(both[0] & both[1], number, -1)
 
 
-def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
-    """Raise for infinite predictions, which only rank metrics can use."""
-    found = scan(p)
-    if np.isfinite(found.low) and np.isfinite(found.high):
+def check_finite(p: np.ndarray, metric: str, samples: np.ndarray | None = None) -> None:
+    """Raise for infinite predictions, which only rank metrics can use; `samples` are their names, if known."""
+    seen = scan(p)
+    if np.isfinite(seen.low) and np.isfinite(seen.high):
         return
     bad = np.isinf(p)
     if bad.any():
-        rows = bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3))
+        rows = np.flatnonzero(bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3)))
+        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
         raise InputError(
-            f"metric {metric.name!r} needs finite predictions; found infinite ones for samples "
-            f"{show(cube['sample'].values[rows])}. Rank metrics such as auc accept them."
+            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
+            "Rank metrics such as auc accept them."
         )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+
+
+def _unknown() -> np.ndarray:
+    return np.ones(0, bool)
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,12 @@ class Problem:
     threshold : above which a prediction is the positive class, or None.
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
         separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
+    rows : (n,) which samples somebody predicted.
+    eligible : (m,) which configurations predicted all of those.
+    gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
+    finite : name of the metric that needs finite predictions, or "".
+    compete : whether a configuration must be complete to be eligible; those that only judge need not.
+    names, complexity : (m,) of the configurations; what "simple" means is None when nothing says it.
     """
 
     y: np.ndarray
@@ -36,6 +46,13 @@ class Problem:
     kind: str
     threshold: float | None
     model: np.ndarray | None = None
+    rows: np.ndarray = field(default_factory=_unknown)
+    eligible: np.ndarray = field(default_factory=_unknown)
+    gaps: bool | None = None
+    finite: str = ""
+    compete: bool = True
+    names: np.ndarray = field(default_factory=_unknown)
+    complexity: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -52,13 +69,18 @@ class Problem:
         weight, event, model = (None if part is None else part[rows] for part in (self.weight, self.event, self.model))
         return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event, model=model)
 
-    def repeats(self, index: slice) -> Problem:
+    def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
         if self.model is None:
             return replace(self, p=self.p[..., index])
         _, repeats, partners = self.model.shape
         p = self.p.reshape(*self.p.shape[:-1], repeats, partners)[..., index, :]
         return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=self.model[:, index])
+
+    def filled(self) -> np.ndarray:
+        """Return (n, m, r): where there is a prediction."""
+        gaps = np.isnan(self.p)
+        return np.asarray(~(gaps.any(axis=0) if self.p.ndim == 4 else gaps))
 
     def read(self, uses: str, rows: slice = slice(None), *, whole: bool = False) -> np.ndarray:
         """Return the predictions of some samples in the form that a metric `uses`; NaN stays NaN.
