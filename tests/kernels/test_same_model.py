@@ -115,6 +115,19 @@ def test_numbers_of_folds_and_places_of_partners_do_not_matter(design, gaps):
         xr.testing.assert_equal(cs.select_and_judge(other, "auc", choose=draws, rng=1), plain)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_model_may_have_a_scale_of_its_own(design, gaps):
+    p, y, fold = arrays(*design, 2, gaps)
+    other = p.copy()
+    for i, j, repeat in np.ndindex(*design, 2):
+        scale, shift = 1 + i + 2 * j + repeat, 10.0 * (i - j)
+        for side, mine, partner in ((0, i, j), (1, j, i)):
+            rows = (y == side) & (fold[:, repeat] == mine)
+            other[rows, :, partner, repeat] = scale * p[rows, :, partner, repeat] + shift
+    xr.testing.assert_equal(cs.score(separate(other, y, fold), "auc"), cs.score(separate(p, y, fold), "auc"))
+
+
 def test_weights_are_repeated_rows():
     p, y, fold = arrays(5, 3, 2, False)
     times = np.arange(len(y)) % 3
