@@ -195,6 +195,21 @@ def test_table_of_the_readme_is_read(tmp_path):
     assert cs.score(cube, "auc").values.tolist() == [1.0, 1.0]
 
 
+def test_architecture_has_a_line_for_every_room_and_knows_where_objects_live():
+    package = Path(cs.__file__).parent
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    table, objects = (
+        re.search(rf"^## {title}\n(.*?)^## ", text, flags=re.M | re.S)[1] for title in ("Rooms", "Seven.*?")
+    )
+    named = [room.rstrip("/") for row in cells(table) for room in re.findall(r"`(\w+(?:/|\.py))`", row[0])]
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")} | {path.name for path in package.glob("*.py")}
+    assert set(named) == rooms - {"__init__.py", "__main__.py"}
+    homes = {row[0].strip("`"): row[1].strip("`") for row in cells(objects)[2:]}
+    assert len(homes) == 7
+    for name, home in homes.items():
+        assert re.search(rf"^(class|def) {name}\b", (package / home).read_text(encoding="utf-8"), flags=re.M), name
+
+
 LIFE = DOCS / "life_of_a_call.md"
 
 
