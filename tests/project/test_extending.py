@@ -59,6 +59,8 @@ def test_protocol(example):
     found = halves(cube, "accuracy")
     chosen = cs.score(cube[1::2], "accuracy").argmax("configuration")
     assert float(found["estimate"]) == pytest.approx(float(cs.score(cube[::2], "accuracy")[chosen]))
+    assert float(found["optimism"]) == pytest.approx(float(found["naive"] - found["estimate"]))
+    assert halves(cube, "error_rate")["optimism"] == pytest.approx(float(found["optimism"]))
     from cvstats.protocols import PROTOCOLS as now
 
     assert now["halves"].judges == "the other samples"
