@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
-
-
-def _unknown() -> np.ndarray:
-    return np.ones(0, bool)
+UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
 @dataclass(frozen=True)
@@ -46,12 +44,12 @@ class Problem:
     kind: str
     threshold: float | None
     model: np.ndarray | None = None
-    rows: np.ndarray = field(default_factory=_unknown)
-    eligible: np.ndarray = field(default_factory=_unknown)
+    rows: np.ndarray = field(default_factory=UNKNOWN)
+    eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
     finite: str = ""
     compete: bool = True
-    names: np.ndarray = field(default_factory=_unknown)
+    names: np.ndarray = field(default_factory=UNKNOWN)
     complexity: np.ndarray | None = None
 
     @property
