@@ -283,9 +283,10 @@ def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
         gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
         gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
         quanta = np.arange(0, len(gap), QUANTUM)
-        for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
-            for row in np.add.reduceat(part, quanta, axis=0):
+        for total in out.deviation:  # of the deviation, then of its square
+            for row in np.add.reduceat(gap, quanta, axis=0):
                 total += row
+            gap *= gap
 
 
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
