@@ -90,7 +90,7 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
         part = replace(whole, p=np.asarray(store[:, at : at + width])[:, :, None])
         report_on(part)
         blocks.append(task(part, np.arange(at, min(at + width, m))))
-    return _measured(start, float(np.nanmean(merged(blocks, "first").value)))
+    return _measured(start, float(np.nanmean(merged(blocks).value)))
 
 
 def _measured(start: tuple[float, float], estimate: float) -> dict[str, float]:
