@@ -27,6 +27,10 @@ CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
 
 
+def _silent(*_: Any) -> None:
+    """Show no progress."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """How a draw chooses, and how the work is cut: options that travel together."""
@@ -132,15 +136,15 @@ def decide(
     best_wins = rules.select is select_best
     in_place = best_wins and judges is None
 
-    def make(known: Problem) -> _Choose:
+    def make(known: Problem) -> Choose:
         own = _on(draws, known)
         others = judge.on(known.rows) if judge is not None and in_place else None
         keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
-        return _Choose(metric, own, others, rules, keys, best_wins, in_place)
+        return Choose(metric, own, others, rules, keys, in_place)
 
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
-    best = _merged(blocks, rules.ties)
+    best = merged(blocks, rules.ties)
     places = np.flatnonzero(known.eligible)
     variance = _variance(best.deviation, int(best.usable.sum()))
     place = best.place
@@ -175,7 +179,7 @@ class _Chosen:
 
 
 @dataclass(frozen=True)
-class _Choose:
+class Choose:
     """Choose and, where possible, judge on one block of configurations; an object so that workers can receive it."""
 
     metric: Metric
@@ -183,15 +187,16 @@ class _Choose:
     judge: Draws | None
     rules: Rules
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
-    best_wins: bool
-    in_place: bool  # whether the block's winners are judged here, on the same predictions
+    in_place: bool = True  # whether the block's winners are judged here, on the same predictions
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> _Chosen:
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = _silent) -> _Chosen:
+        """Return what the block's configurations, `columns` of the cube, chose in every draw."""
         draws, judge, m = self.draws, self.judge, len(columns)
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
         check = LabelCheck.of(self.metric, block)
         assured = draws.assures(check)
-        out = _blank(draws.times, m, 0 if self.best_wins else m)
+        best_wins = self.rules.select is select_best
+        out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
             now = slice(start, stop)
             weights, out.redrawn[now] = draws.weights(start, stop)
@@ -203,7 +208,7 @@ class _Choose:
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
             out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
             add_deviations(out, score, now)
-            if not self.best_wins:
+            if not best_wins:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
             else:
@@ -251,17 +256,17 @@ def _with_all(counts: np.ndarray) -> Weights:
     return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
 
 
-def _merged(blocks: list[_Chosen], ties: str) -> _Chosen:
+def merged(blocks: list[_Chosen], ties: str) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
-    merged = blocks[0]
+    out = blocks[0]
     for block in blocks[1:]:
-        better = (block.best > merged.best) | (np.isnan(merged.best) & ~np.isnan(block.best))
+        better = (block.best > out.best) | (np.isnan(out.best) & ~np.isnan(block.best))
         if ties == "random":
-            better |= (block.best == merged.best) & (block.key < merged.key)
+            better |= (block.best == out.best) & (block.key < out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
-        merged = replace(merged, **{name: np.where(better, new, getattr(merged, name)) for name, new in won.items()})
+        out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
     return replace(
-        merged,
+        out,
         score=np.concatenate([block.score for block in blocks]),
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
