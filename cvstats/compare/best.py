@@ -13,6 +13,7 @@ from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
 from cvstats.judge import scored
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols.bootstrap import design_sizes, warn_once
 from cvstats.resample import given_draws, make_draws
@@ -91,25 +92,9 @@ def best_set(
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        scores = own.values.astype(float)
         weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
         data, (table,) = scored(bound, problem_on(part, bound), weights)
-        eligible, usable = data.eligible, ~np.isnan(table).any(axis=1)
-        units = design_sizes(part, bound, data.rows)[0]
-        sign = float(bound.sign)
-        gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
-        full = np.full((4, len(scores)), np.nan)
-        full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
-        inside = full[3] > 1 - level
-        best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
-        columns = ("estimate", "difference", "std_error", "statistic", "p_value", "in_set")
-        variables = {
-            **{name: ("configuration", values) for name, values in zip(columns, (scores, *full, inside), strict=True)},
-            "selected": names_of(part["configuration"].values, best),
-            "n_set": int(inside.sum()),
-            "n_draws": int(usable.sum()),
-        }
-        return xr.Dataset(variables, coords={"configuration": part["configuration"].variable})
+        return best_of(part, bound, data, own.values, table, level)
 
     out = map_batches(one, cube, score(cube, bound))
     lost = int(out["p_value"].isnull().sum())
@@ -120,6 +105,28 @@ def best_set(
     warn_once("best_set", notes)
     call = call_text("best_set", metric=bound.name, level=level, times=times, rng=rng, strata=strata)
     return result(out, method="best_set", metric=bound.name, conf_level=level, interval="none", call=call, cube=cube)
+
+
+def best_of(
+    cube: xr.DataArray, metric: Metric, data: Problem, own: np.ndarray, table: np.ndarray, level: float
+) -> xr.Dataset:
+    """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
+    scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
+    units = design_sizes(cube, metric, data.rows)[0]
+    sign = float(metric.sign)
+    gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
+    full = np.full((4, len(scores)), np.nan)
+    full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
+    inside = full[3] > 1 - level
+    best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
+    columns = ("estimate", "difference", "std_error", "statistic", "p_value", "in_set")
+    variables = {
+        **{name: ("configuration", values) for name, values in zip(columns, (scores, *full, inside), strict=True)},
+        "selected": names_of(cube["configuration"].values, best),
+        "n_set": int(inside.sum()),
+        "n_draws": int(usable.sum()),
+    }
+    return xr.Dataset(variables, coords={"configuration": cube["configuration"].variable})
 
 
 def distances(

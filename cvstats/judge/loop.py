@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError
+from cvstats._check import InputError, check_count, check_option
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, Weights, kernel
 from cvstats.kernels.sums import SumKernel
@@ -40,6 +40,11 @@ class Rules:
     seed: int = 0  # of the tie keys
     batch: int | None = None  # draws at a time
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_option(self.ties, ("random", "first"), "ties")
+        if self.batch is not None:
+            check_count(self.batch, "batch")
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,6 @@ class Choose:
         draws, judge, m = self.draws, self.judge, len(columns)
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
         check = LabelCheck.of(self.metric, block)
-        assured = draws.assures(check)
         best_wins = self.rules.select is select_best
         out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
@@ -206,7 +210,7 @@ class Choose:
             else:  # all samples go along as one more draw
                 criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
-            out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
+            out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
             if not best_wins:
                 out.table[now] = score
@@ -216,8 +220,8 @@ class Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                fit = out.usable[now] if assured and judge is None else check.chosen(right)
-                out.value[now] = np.where(fit, Decision(columns[local]).judged(scorer, right, columns), np.nan)
+                value = Decision(columns[local]).judged(scorer, right, columns)
+                out.value[now] = np.where(check.chosen(right), value, np.nan)
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
@@ -362,7 +366,8 @@ def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iter
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
     wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (512, n + 2 * m)
-    step = batch or max(QUANTUM, min(wide, CELLS // max(1, width) // QUANTUM * QUANTUM))
+    most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
+    step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
         yield start, min(start + step, times)
 
