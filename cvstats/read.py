@@ -14,7 +14,8 @@ import xarray as xr
 from ._check import InputError, check_count, check_option, show
 from .cube.make import as_cube, check_cube
 
-STORES = (".nc", ".nc4", ".h5", ".zarr")
+STORES = (".nc", ".nc4", ".h5", ".cube")
+ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
 EXAMPLES = {
     "breast_cancer": "malignant or benign without nuclear size; 120 patients, 133 configurations, 5 x 10 folds",
@@ -41,8 +42,8 @@ def read_predictions(
 
     Layouts are recognised by their column names: our long and wide tables, tidymodels, caret, mlr3, mlr, OpenML, AMLB,
     AutoGluon, H2O, mljar, PyCaret, Weka, julearn, JADBio, and arrays from scikit-learn and Orange. Files may be CSV
-    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and Zarr. They are
-    data: nothing is unpickled or evaluated.
+    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and stores of cubes.
+    They are data: nothing is unpickled or evaluated, and no address is fetched.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def read_predictions(
     arrays: Mapping[str, Any] | None = None
     if isinstance(path, (str, Path)):
         file = Path(path)
-        if file.suffix in STORES or os.path.isdir(file):
+        if file.suffix in (*STORES, ".zarr") or os.path.isdir(file):
             cube = read_cube(file)
             _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
             facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
@@ -219,7 +220,7 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
     Parameters
     ----------
     cube : DataArray
-        What `read_predictions` or `example_cube` returned. The report is kept on the cube and survives netCDF and Zarr;
+        What `read_predictions` or `example_cube` returned. The report is kept on the cube and survives files of cubes;
         arithmetic loses it.
 
     Returns
@@ -249,12 +250,12 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
 
 
 def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
-    """Read a cube that `write_cube` wrote: a netCDF file or a Zarr store.
+    """Read a cube that `write_cube` wrote: a netCDF file or a store of parts.
 
     Parameters
     ----------
     path : str or path
-        The file (.nc) or store (.zarr).
+        The file (.nc) or store (.cube). Any other store is opened with xarray: a cube is a plain DataArray.
     chunks : None, {}, "auto" or dict
         None loads the cube. Anything else, such as ``{"configuration": 500}``, leaves it on disk and returns a cube
         backed by dask, which every protocol streams. Chunk along ``configuration``: a draw needs all samples at once.
@@ -262,13 +263,16 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        The cube as it was written: values, coordinates, order and load report.
+        The cube as it was written: values, coordinates, order and load report. The parts of a store are put together by
+        label, configurations in the order in which they were first written; attributes that all parts share are kept.
 
     Raises
     ------
     InputError
-        No such file; not a cube; corrupt or cut off; chunks that unpack to more than the array holds, or (shards, rare
-        codecs) cannot be checked for it; links inside a store. Tables of predictions are for `read_predictions`.
+        No such file; not a cube; corrupt or cut off; parts that are missing, damaged (each is checked against its
+        SHA-256 hash when its predictions are loaded) or contradict each other, naming the cells; links inside a store
+        or a file, or arrays kept in other files; a small file that declares a very large array. Tables of predictions
+        are for `read_predictions`.
 
     Notes
     -----
@@ -284,34 +288,47 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     ...     cs.read_cube(f"{folder}/iris.nc").identical(cube)
     True
     """
-    from .formats._stores import open_store
+    from .formats._gate import check_input
+    from .formats._netcdf import read_netcdf
+    from .formats._store import read_store
 
-    return open_store(Path(path), chunks)
+    path = Path(path)
+    if path.suffix == ".zarr":
+        raise InputError(f"{path.name}: {ZARR}")
+    if path.is_dir():
+        return read_store(path, chunks)
+    check_input(path)
+    return read_netcdf(path, chunks)
 
 
-def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) -> None:
-    """Write a cube: netCDF (.nc) or Zarr (.zarr) without loss, or our long table (.csv, .csv.gz, .parquet, .feather).
+def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, force: bool = False) -> None:
+    """Write a cube: netCDF (.nc) or a store (.cube) without loss, or a long table (.csv, .csv.gz, .parquet, .feather).
 
-    The file appears under its name only when it is complete; an existing file is replaced.
+    A file appears under its name only when it is complete. It replaces one that cvstats has made: a netCDF file that
+    says so, a table with the header of our long table. Cells of a CSV file that a spreadsheet would take for a formula
+    begin with an apostrophe, which `read_predictions` takes away again.
 
     Parameters
     ----------
     cube : DataArray
-        The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table).
+        The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table). One
+        that is larger than memory needs a store.
     path : str or path
         Where to; the extension says the format.
     append : bool
-        For Zarr: merge into the store instead. Configurations, repeats and samples that are not there yet are added,
-        cells that are empty (NaN) are filled, the rest must agree: nothing stored is ever overwritten, so a training
-        job may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
-        predictions must be those of the store. Several processes may append; readers see the store as it was
-        before or after, never between.
+        For a store: add to it. Each call adds one immutable part with what is not there yet: configurations, repeats,
+        samples, cells that are empty (NaN). The rest must agree: nothing stored is ever overwritten, so a training job
+        may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
+        predictions must be those of the store. Several processes may append, one after the other; readers see the
+        store as it was before or after, never between. `compact_cube` merges many small parts.
+    force : bool
+        Replace a file that cvstats has not made. Links, devices and folders are never replaced.
 
     Raises
     ------
     InputError
-        Unknown extension; no such folder; appended cells, labels or folds that contradict the store; coordinates that
-        files cannot hold; dims that a table has no place for.
+        Unknown extension; no such folder; a file that is not ours; appended cells, labels or folds that contradict the
+        store, naming them; coordinates that files cannot hold; dims that a table has no place for.
 
     Examples
     --------
@@ -320,8 +337,8 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
     >>> cube = cs.example_cube("diabetes")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in cube.configuration.values[:3]:  # as each finishes training
-    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.zarr", append=True)
-    ...     cs.read_cube(f"{folder}/run.zarr").sizes["configuration"]
+    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.cube", append=True)
+    ...     cs.read_cube(f"{folder}/run.cube").sizes["configuration"]
     3
     """
     path = Path(path)
@@ -333,26 +350,59 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
     if not path.parent.is_dir():
         raise InputError(f"no such folder: {str(path.parent)!r}.")
     suffix = path.suffix.lower()
-    if append and suffix != ".zarr":
-        raise InputError(f"append=True needs a Zarr store (.zarr); got {path.name!r}.")
     if suffix == ".zarr":
-        from .formats._append import append_zarr
-        from .formats._stores import write_zarr
+        raise InputError(f"{path.name}: Zarr is not written; use .cube, or cube.to_dataset().to_zarr(path) of xarray.")
+    if append and suffix != ".cube":
+        raise InputError(f"append=True needs a store (.cube); got {path.name!r}.")
+    if suffix == ".cube":
+        from .formats._store import write_store
 
-        (append_zarr if append else write_zarr)(cube, path)
+        write_store(cube, path, append=append)
     elif suffix in STORES:
-        from .formats._stores import write_netcdf
+        from .formats._netcdf import write_netcdf
 
-        write_netcdf(cube, path)
+        write_netcdf(cube, path, force=force)
     elif path.name.lower().endswith(TABLES):
         from .formats._write_long import write_long
 
-        write_long(check_cube(cube), path)
+        write_long(check_cube(cube), path, force=force)
     else:
         raise InputError(
             f"cannot tell the format of {path.name!r} from its extension; "
-            f"use one of {', '.join((*STORES[:1], '.zarr', *TABLES))}."
+            f"use one of {', '.join((STORES[0], STORES[-1], *TABLES))}."
         )
+
+
+def compact_cube(path: str | Path) -> None:
+    """Merge the parts of a store into few, as large as dask reads them well.
+
+    What the store holds does not change. Readers that have opened it lazily must open it again.
+
+    Parameters
+    ----------
+    path : str or path
+        A store (.cube) that `write_cube` has appended to.
+
+    Raises
+    ------
+    InputError
+        No such store; parts that are missing, damaged or contradict each other.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cvstats as cs
+    >>> cube = cs.example_cube("diabetes").isel(configuration=slice(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in cube.configuration.values:
+    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.cube", append=True)
+    ...     cs.compact_cube(f"{folder}/run.cube")
+    ...     cs.read_cube(f"{folder}/run.cube").equals(cube)
+    True
+    """
+    from .formats._store import compact_store
+
+    compact_store(Path(path))
 
 
 def example_cube(name: str = "breast_cancer") -> xr.DataArray:

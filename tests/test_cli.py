@@ -231,7 +231,7 @@ def test_describe(table, capsys):
     assert (found["samples"], found["configurations"], found["folds"], found["repeats"]) == (40, 3, 5, 2)
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".parquet", ".csv.gz"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube", ".parquet", ".csv.gz"])
 def test_convert_round_trips(table, tmp_path, suffix, capsys):
     middle, back = tmp_path / f"cube{suffix}", tmp_path / "back.csv"
     assert run("convert", table, middle) == OK

@@ -111,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     convert = command("convert", "Convert any layout to a cube or a long table", "cvstats convert caret.csv cube.nc")
     _reading(convert, nargs="*")
     convert.add_argument(
-        "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
+        "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     return top
 
@@ -149,7 +149,7 @@ def _estimating(made: argparse.ArgumentParser, *, inner: bool = True) -> None:
     group.add_argument("--draws", type=_count, default=1000, metavar="N", help="bootstrap draws (default: %(default)s)")
     group.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence level (default: %(default)s)")
     if inner:
-        group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
+        group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .cube), for nested CV")
         group.add_argument(
             "--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed"
         )

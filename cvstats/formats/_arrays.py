@@ -16,7 +16,7 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.predictions import unmasked
 
-from ._guards import first_line
+from ._gate import first_line
 from ._layout import Hints, Parsed, folds_within_repeats
 
 ORANGE = {"row_indices", "actual"}

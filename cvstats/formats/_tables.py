@@ -6,16 +6,10 @@ lost: ids and classes stay text until every distinct value can become a number w
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
-import lzma
-import os
 import re
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats._check import InputError, clipped, show
+from cvstats._check import InputError, show
 
+from ._gate import opened, unpacked
 from ._layout import NUMBER, ROW_NAMES
 
 NA = ["", "NA", "NaN", "nan", "<NA>"]
@@ -33,7 +28,6 @@ IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
     r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
 )
-PACKED: dict[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 BINARY = {
     b"PAR1": "Parquet",
     b"ARROW1": "Feather",
@@ -83,15 +77,8 @@ def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] 
     Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
     """
     name, least = path.name, 1 if ids is None else 2
-    if not os.path.exists(path):
-        raise InputError(f"no such file: {clipped(str(path))}.")
-    if path.is_dir():
-        raise InputError(f"{name}: this is a folder, not a file; a Zarr store is read by itself, not in a list.")
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
+    with opened(path) as file:
+        start = file.read(8)
     if not start:
         raise InputError(f"{name}: the file is empty.")
     for magic, kind in BINARY.items():
@@ -105,7 +92,7 @@ def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] 
         raise InputError(
             f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
         )
-    raw = _unpack(path, start, max_bytes)
+    raw = _unpack(path, max_bytes)
     if raw.startswith((b"X\n\x00", b"RDX2", b"RDX3")):
         raise InputError(
             f"{name}: this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
@@ -300,41 +287,10 @@ def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
         )
 
 
-def _unpack(path: Path, start: bytes, max_bytes: int) -> bytes:
+def _unpack(path: Path, max_bytes: int) -> bytes:
     """Return the file's bytes, decompressed up to the limit."""
-    kind = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), None)
-    openers: dict[str | None, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open, None: open}
-    try:
-        if kind == "zip":
-            with zipfile.ZipFile(path) as archive:
-                files = [
-                    info
-                    for info in archive.infolist()
-                    if not info.is_dir() and not info.filename.startswith("__MACOSX")
-                ]
-                if len(files) != 1:
-                    raise InputError(
-                        f"{path.name}: the zip archive holds {len(files)} files "
-                        f"({show(info.filename for info in files)}); one table is needed."
-                    )
-                with archive.open(files[0]) as file:
-                    raw = file.read(max_bytes + 1)
-        else:
-            with openers[kind](path, "rb") as file:
-                raw = file.read(max_bytes + 1)
-    except (
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        UnicodeError,
-        lzma.LZMAError,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
-        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and kind is None:
-            raise InputError(f"{path.name}: cannot be read: {error.strerror or error}.") from None
-        raise InputError(f"{path.name}: the {kind} file is corrupt or cut off ({error}).") from None
+    with unpacked(path) as (file, kind):
+        raw = file.read(max_bytes + 1)
     if len(raw) > max_bytes:
         how = "decompresses to" if kind else "has"
         raise InputError(

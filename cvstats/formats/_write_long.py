@@ -22,11 +22,9 @@ from cvstats.cube.make import as_cube, class_names
 
 from . import _report
 from ._optional import needed
-from ._stores import replacing
+from ._output import FIRST, LAST, replacing
 
 DIMS = ("sample", "configuration", "repeat")
-FIRST = ("sample", "configuration", "repeat", "fold")
-LAST = ("label", "group", "weight", "event")
 
 
 def long_frame(cube: xr.DataArray) -> pd.DataFrame:
@@ -36,9 +34,7 @@ def long_frame(cube: xr.DataArray) -> pd.DataFrame:
     """
     extra = [dim for dim in cube.dims if dim not in (*DIMS, "label_class")]
     if extra:
-        raise InputError(
-            f"a long table has no place for dims {show(extra)}; write a .nc or .zarr file, or select from them."
-        )
+        raise InputError(f"a long table has no place for dims {show(extra)}; write a .nc file, or select from them.")
     report = _report.read(cube) or {}
     dims = [dim for dim in DIMS if dim in cube.dims]
     order = report.get("row_order") or []
@@ -103,10 +99,10 @@ def _unsettled(cube: xr.DataArray) -> dict[str, Any]:
     return out
 
 
-def write_long(cube: xr.DataArray, path: Path) -> None:
+def write_long(cube: xr.DataArray, path: Path, *, force: bool = False) -> None:
     """Write the long table as CSV (compressed by its extension), Parquet or Feather."""
     frame = long_frame(cube)
-    with replacing(path) as temporary:
+    with replacing(path, force=force) as temporary:
         name = path.name.lower()
         if name.endswith(".parquet"):
             needed("pyarrow", "Parquet files", "io")

@@ -465,15 +465,15 @@ def test_missing_packages_name_the_extra(tmp_path, monkeypatch):
         read_predictions(tmp_path / "x.parquet")
     with pytest.raises(ImportError, match=r"netCDF files need the package 'h5netcdf'"):
         write_cube(example_cube(), tmp_path / "x.nc")
-    with pytest.raises(ImportError, match=r"Zarr stores need the package 'zarr', which is not installed"):
-        write_cube(example_cube(), tmp_path / "x.zarr")
+    with pytest.raises(ImportError, match=r"cube stores need the package 'h5netcdf', which is not installed"):
+        write_cube(example_cube(), tmp_path / "x.cube")
 
     def broken(module):
         raise ImportError("cannot import name 'x'\nfrom 'y'")
 
     monkeypatch.setattr(_optional, "import_module", broken)
-    with pytest.raises(ImportError, match=r"'zarr', which is installed but cannot be imported: cannot .* 'x' from 'y'"):
-        write_cube(example_cube(), tmp_path / "x.zarr")
+    with pytest.raises(ImportError, match=r"'h5netcdf', which is installed but cannot be imported: .* 'x' from 'y'"):
+        write_cube(example_cube(), tmp_path / "x.cube")
 
 
 def test_inputs_are_not_changed():
