@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ._check import InputError, check_count, check_rng, plain, show, warn
-from .cube.coords import plain_array
+from .cube.values import plain_array
 from .kernels.dealing import bins, deal, deal_groups, deal_sorted
 
 OUTSIDE = -1  # in an inner design: the sample belongs to the outer fold itself, so it is in no inner fold

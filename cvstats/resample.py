@@ -15,6 +15,7 @@ import xarray as xr
 
 from ._check import InputError, Rng, check_count, entropy, nearest, show
 from .cube.make import check_cube
+from .cube.values import plain_array
 
 QUANTUM = 32
 ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
@@ -339,9 +340,12 @@ def sample_values(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
         if values.dims != ("sample",):
             raise InputError(f"`{argument}`={given!r} must have the one dimension 'sample'; found {show(values.dims)}.")
         return np.asarray(values.values)
-    values = np.asarray(given)
+    values = plain_array(given)
     if values.shape != (n,):
         raise InputError(f"`{argument}` must have one value per sample ({n}); got shape {values.shape}.")
+    if pd.isna(values).any():
+        missing = cube["sample"].values[pd.isna(values)]
+        raise InputError(f"`{argument}` are missing for samples {show(missing)}; every sample needs one.")
     return values
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
+from cvstats.cube.values import unmasked
 
 from .named import Dims, as_dims
 
@@ -69,7 +70,7 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     if not isinstance(p, xr.DataArray):
         if dim is not None:
             raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
-        values = _checked(np.asarray(p, dtype=float))
+        values = _checked(np.asarray(unmasked(p), dtype=float))
         return adjust(values.ravel(), known).reshape(values.shape)
     family = tuple(str(name) for name in p.dims) if dim is None else as_dims(p, dim)
     kept = [name for name in p.dims if name not in family]

@@ -55,13 +55,16 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str | None = N
     """Return the direction given, else that of the metric `x` says it is in, else the default; without one, raise."""
     if direction is not None:
         check_option(direction, DIRECTIONS, "direction")
-        return direction
-    named = x.coords.get("metric")
-    if named is not None and named.ndim == 0:
+    known = None
+    if "metric" in x.coords and x["metric"].ndim == 0:
         from cvstats.metrics import get_metric
 
         with suppress(InputError):
-            return str(get_metric(str(named.values)).direction)
+            known = str(get_metric(str(x["metric"].values)).direction)
+    if default is None and known and direction and known != direction:
+        raise InputError(f"`direction`={direction!r}, but `x` says it is {x['metric'].item()!r}, which has {known!r}.")
+    if direction or known:
+        return str(direction or known)
     if default is None:
         raise InputError(
             "`direction` must say which values are better, 'maximize' or 'minimize', because `x` has no coordinate "

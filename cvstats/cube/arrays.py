@@ -17,8 +17,9 @@ from cvstats._check import InputError, show
 from cvstats.kernels.problem import Problem
 from cvstats.kernels.scan import scan
 
-from .kinds import encode, unique
+from .kinds import encode
 from .make import check_cube, class_names, is_lazy
+from .values import unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric

@@ -22,7 +22,7 @@ from cvstats.kernels.problem import Problem
 from cvstats.kernels.scan import scan
 from cvstats.kernels.sums import SumEngine, fold_values
 
-from . import Metric, bound_metric
+from .base import Metric, bound_metric
 
 BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
@@ -317,4 +317,6 @@ def _warn_undefined(scores: xr.DataArray, missing: np.ndarray, metric: Metric) -
                 where.append(f"{dim} {show(scores[dim].values[bad])}")
     place = f" ({'; '.join(where)})" if where else ""
     reason = REASONS.get(metric.requires, "is undefined for these predictions")
+    if any(part.startswith("configuration") for part in where):
+        reason += "; a configuration without a score cannot be selected"
     warn(f"{metric.name} is NaN for {int(missing.sum())} of {missing.size} scores{place}: it {reason}.")

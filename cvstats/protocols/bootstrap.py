@@ -13,8 +13,7 @@ from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.arrays import encode_labels, problem
 from cvstats.cube.blocks import Coverage, coverage, known_coverage
 from cvstats.cube.make import is_lazy, scan_cube
-from cvstats.intervals import Evidence, get_method, interval_limits
-from cvstats.intervals.calibration import Calibration, error_cost
+from cvstats.intervals import Calibration, Evidence, get_method, interval_limits
 from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
 from cvstats.judge.outcome import Outcome, judged_outcome
 from cvstats.kernels.scan import Scan
@@ -223,13 +222,13 @@ def bootstrap_run(
 
 def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if index < 0 or not error_cost(metric.name, 2):
+    if index < 0 or not metric.error_cost(2):
         return 0.0
     mine = cube.isel(configuration=[index]).compute()
     data = problem(mine, metric)
     losses = get_metric("log_loss").ingredients(data.y[:, None, None], data.p, data.n_classes)[0]
     wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return error_cost(metric.name, data.n_classes) if wrong < 0.5 else 0.0
+    return metric.error_cost(data.n_classes) if wrong < 0.5 else 0.0
 
 
 def make_draws(

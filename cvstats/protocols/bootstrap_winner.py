@@ -113,7 +113,9 @@ def winner(
     doubts = Doubts()
     if inner is not None:
         inner = check_inner(_same_repeats(cube, inner), inner)
-        if not nested:
+        if cube.sizes["configuration"] == 1:
+            notes.append("`inner` is not used: with one configuration nothing is chosen")
+        elif not nested:
             notes.append(
                 f"`inner` is not used: {found.name} is not linear in the values of single samples, which smoothing "
                 "nested cross-validation over draws takes; ncv() uses it"

@@ -304,20 +304,6 @@ class TestShapes:
             expected = [b.max() if getattr(cs, metric).direction == "maximize" else b.min() for b in best]
             np.testing.assert_allclose(out["value"], expected, rtol=1e-12)
 
-    def test_infinite_loss_of_a_sample_without_weight(self):
-        cube = cs.as_cube([[1e200, 0.5], [0.5, 0.4], [0.25, 0.5]], [1, 0, 0], weights=[0, 1, 1], kind="value")
-        ones = xr.DataArray(np.ones((1, 3), int), dims=("draw", "sample"))
-        out = cs.select_and_judge(cube, "mse", choose=ones, judge=ones, ties="first", rng=0)
-        np.testing.assert_allclose(out["value"], cs.mse(cube).min())
-        assert np.isfinite(cs.mse(cube)).all()
-
-    @pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
-    def test_infinite_loss_of_a_sample_with_weight(self, weight):
-        cube = cs.as_cube([[1e200, 0.5], [0.5, 0.4], [0.25, 0.5]], [1, 0, 0], weights=[weight, 1, 1], kind="value")
-        ones = xr.DataArray(np.ones((1, 3), int), dims=("draw", "sample"))
-        out = cs.select_and_judge(cube.isel(configuration=[0]), "mse", choose=ones, judge=ones, rng=0)
-        assert out["value"].values.tolist() == cs.mse(cube).values[:1].tolist() == [np.inf]
-
     def test_dask(self):
         pytest.importorskip("dask")
         cube = binary(repeats=2)

@@ -41,6 +41,7 @@ VALUES = {
     "one": lambda g, shape: np.full(shape, 0.5),
     "real": lambda g, shape: g.normal(size=shape),
     "huge": lambda g, shape: g.choice([1e300, -1e300, 1e150, 0.0, 1.0], shape),
+    "large": lambda g, shape: g.choice([1e50, -1e50, 1e25, 0.0, 1.0], shape),
     "tiny": lambda g, shape: g.choice([5e-324, 1e-308, -1e-308, 0.0, -0.0], shape),
     "far": lambda g, shape: 1e9 + g.integers(0, 5, shape) / 4,
     "infinite": lambda g, shape: g.choice([np.inf, -np.inf, 0.0, 1.0], shape),
