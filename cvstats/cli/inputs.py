@@ -93,7 +93,7 @@ def _labels(name: str | None, encoding: str) -> Any:
     if name is None:
         return None
     from cvstats.formats._layout import natural_column
-    from cvstats.formats._tables import read_table
+    from cvstats.formats._sources import read_table
 
     if not Path(name).is_file():
         raise InputError(f"--labels: no such file: {name!r}.")

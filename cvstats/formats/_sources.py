@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,14 @@ from cvstats._check import InputError, check_option, show
 
 from . import BY_HAND, recognise
 from ._assemble import Part
+from ._columns import read_feather, read_parquet
+from ._gate import opened, unpacked
 from ._layout import ROW_NAMES, Hints, Layout, Parsed, tuple_names
-from ._tables import Table, from_frame, read_table
+from ._tables import Table, from_frame, read_arff, read_text
 from .long import KEYS
 
+BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
+BINARY |= {b"\x93NUMPY": "npy"}
 ROLES = (*KEYS, "prediction")
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
 
@@ -67,6 +73,65 @@ class Source:
                 raise InputError(f"{self.table.name}: layout {self.layout.name!r} has no place for columns[{role!r}].")
             if len(parsed.frame) == len(frame):
                 parsed.frame = parsed.frame.assign(**{role: frame[role]})
+
+
+def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] | None = ()) -> Table:
+    """Open a file by what it is, not by what it is called.
+
+    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
+    """
+    name, least = path.name, 1 if ids is None else 2
+    with opened(path) as file:
+        start = file.read(8)
+    if not start:
+        raise InputError(f"{name}: the file is empty.")
+    for magic, kind in BINARY.items():
+        if start.startswith(magic):
+            if kind in ("Parquet", "Feather"):
+                return (read_parquet if kind == "Parquet" else read_feather)(path, max_bytes)
+            raise InputError(f"{name}: this is a {kind} file, not a table of text.")
+    if start[0] == 0x80 and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise InputError(
+            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
+        )
+    raw = _unpack(path, max_bytes)
+    if raw.startswith((b"X\n\x00", b"RDX2", b"RDX3")):
+        raise InputError(
+            f"{name}: this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
+        )
+    if not raw.strip():
+        raise InputError(f"{name}: the file is empty.")
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name}: the text is UTF-16; save it as UTF-8.")
+    if b"\x00" in raw[: 1 << 20]:
+        raise InputError(f"{name}: this is a binary file, not a table of text.")
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    try:
+        if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE):
+            return from_frame(read_arff(raw, name, encoding, ids), name, least)
+        return from_frame(read_text(raw, name, encoding, ids), name, least)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
+            "Save it as UTF-8, or say encoding='latin-1' (or whatever it is)."
+        ) from None
+    except csv.Error as error:
+        raise InputError(f"{name}: the table is malformed: {error}.") from None
+    except LookupError:
+        raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
+
+
+def _unpack(path: Path, max_bytes: int) -> bytes:
+    """Return the file's bytes, decompressed up to the limit."""
+    with unpacked(path) as (file, kind):
+        raw = file.read(max_bytes + 1)
+    if len(raw) > max_bytes:
+        how = "decompresses to" if kind else "has"
+        raise InputError(
+            f"{path.name}: the file {how} more than {max_bytes:,} bytes. Raise the limit with max_bytes=, "
+            "or use Parquet, which is read in parts."
+        )
+    return raw
 
 
 def open_source(
