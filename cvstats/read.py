@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
@@ -58,14 +57,15 @@ def read_predictions(
         Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
         classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
-    labels : array-like, optional
-        The truth, for layouts that lack it: one per sample in order, or a Series by sample id.
+    labels : array-like or path, optional
+        The truth, for layouts that lack it: one per sample in order, or a Series by sample id; or a table with a column
+        of labels, or of ids and labels.
     kind : str, optional
         As in `as_cube`; ``"label"`` takes predicted classes where a file also has probabilities.
     encoding : str
         Of text files.
     max_bytes : int
-        The size after decompression at which reading stops.
+        The size after decompression at which reading stops, for all files of the call together.
 
     Returns
     -------
@@ -89,34 +89,27 @@ def read_predictions(
     ({'sample': 2, 'configuration': 2}, 'long')
     """
     from .formats import LAYOUTS, _report
-    from .formats._arrays import cube_of_arrays, is_orange, read_npz
+    from .formats._gate import Budget
     from .formats._layout import Hints
+    from .formats._sources import Request, read_labels, read_tables
+    from .formats.arrays import load_arrays, read_arrays
 
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
     check_count(max_bytes, "max_bytes")
-    hints = Hints(labels=_labels(labels), positive=positive, kind=kind)
-    arrays: Mapping[str, Any] | None = None
-    if isinstance(path, (str, Path)):
-        file = Path(path)
-        if file.suffix in (*STORES, ".zarr") or os.path.isdir(file):
-            cube = read_cube(file)
-            _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
-            facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
-            return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
-        if file.suffix in (".npz", ".npy") and os.path.isfile(file):
-            arrays, name = read_npz(file, max_bytes), file.name
+    budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
+    if file is not None and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
+        cube = read_cube(file)
+        _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
+        facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
+        return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
+    hints = Hints(labels=read_labels(labels, encoding, budget), positive=positive, kind=kind)
+    if file is not None and file.suffix in (".npz", ".npy") and os.path.isfile(file):
+        cube, facts = read_arrays(load_arrays(file, budget), file.name, format, hints)
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
-        arrays, name = path, "arrays"
-    if arrays is not None:
-        if is_orange(arrays) and format in ("auto", "orange"):
-            return _orange(arrays, name, hints)
-        cube, notes = cube_of_arrays(arrays, name, hints)
-        title = "arrays in sample order (scikit-learn's cross_val_predict)"
-        return _report.attach(
-            cube, layout="sklearn", title=title, recognised="by its array names", source=name, notes=notes
-        )
-    options = {"format": format, "columns": columns, "hints": hints, "encoding": encoding, "max_bytes": max_bytes}
-    return _tables(_sources(path, options), hints)
+        cube, facts = read_arrays(path, "arrays", format, hints)
+    else:
+        cube, facts = read_tables(path, Request(format, columns, hints, encoding, budget))
+    return _report.attach(cube, **facts)
 
 
 def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
@@ -131,87 +124,6 @@ def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
                 f"{name}: `{role}`={given[role]!r}, but this cube was written with {role} {settled!r}; "
                 "read the table it came from again."
             )
-
-
-def _labels(labels: Any) -> Any:
-    if isinstance(labels, (list, tuple)):
-        return np.asarray(labels)
-    if isinstance(labels, Mapping):
-        return pd.Series(labels)
-    if isinstance(labels, pd.DataFrame):
-        if labels.shape[1] != 1:
-            raise InputError(f"`labels` must be one column; got {show(labels.columns)}.")
-        return labels.iloc[:, 0]
-    return labels
-
-
-def _sources(path: Any, options: dict[str, Any]) -> list[Any]:
-    from .formats._sources import open_source
-
-    if isinstance(path, Mapping):
-        out = []
-        for name, value in path.items():
-            if isinstance(value, (list, tuple)):
-                out += [open_source(part, str(name), fold=number, **options) for number, part in enumerate(value)]
-            else:
-                out.append(open_source(value, str(name), **options))
-    elif isinstance(path, (list, tuple)):
-        out = [open_source(value, None, **options) for value in path]
-        names = [source.hints.name for source in out]
-        if len(set(names)) < len(names) and len(out) > 1:
-            raise InputError(
-                f"several files are called {show(sorted({n for n in names if names.count(n) > 1}))}; "
-                "give a mapping of names to files."
-            )
-    else:
-        out = [open_source(path, None, **options)]
-    if not out:
-        raise InputError("`path` names no files.")
-    return out
-
-
-def _tables(sources: list[Any], hints: Any) -> xr.DataArray:
-    from .formats import _report
-    from .formats._assemble import Assembler
-
-    try:
-        if all(source.table.n_parts == 1 for source in sources):
-            ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
-            assembler = Assembler(lambda: iter(ready), hints, len(sources) > 1)
-        else:
-            assembler = Assembler(
-                lambda: (part for source in sources for part in source.parts()), hints, len(sources) > 1
-            )
-        cube, facts = assembler.build()
-    except InputError as error:
-        text = str(error)
-        known = any(text.startswith(source.table.name) for source in sources)
-        raise error if known or len(sources) > 1 else InputError(f"{sources[0].table.name}: {text}") from None
-    layouts = list(dict.fromkeys(source.layout.name for source in sources))
-    if len(sources) == 1 and layouts == ["long"]:
-        facts["columns"] = sources[0].table.columns
-    return _report.attach(
-        cube,
-        layout=", ".join(layouts),
-        title=sources[0].layout.title,
-        recognised=sources[0].recognised,
-        source=", ".join(source.table.name for source in sources[:3])
-        + (f" and {len(sources) - 3} more" if len(sources) > 3 else ""),
-        **facts,
-    )
-
-
-def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
-    from .formats import _report
-    from .formats._arrays import parse_orange
-    from .formats._assemble import Assembler, Part
-
-    parsed = parse_orange(arrays, name, hints)
-    part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
-    cube, facts = Assembler(lambda: iter([part]), hints, False).build()
-    return _report.attach(
-        cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts
-    )
 
 
 def load_report(cube: xr.DataArray) -> dict[str, Any]:
@@ -363,7 +275,7 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, fo
 
         write_netcdf(cube, path, force=force)
     elif path.name.lower().endswith(TABLES):
-        from .formats._write_long import write_long
+        from .formats.long import write_long
 
         write_long(check_cube(cube), path, force=force)
     else:

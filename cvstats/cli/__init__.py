@@ -16,7 +16,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 # what the library's arguments are called here
 OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
 OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
-OPTIONS |= {"times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
+OPTIONS |= {"force": "--force", "times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
 METRICS = (
     "classes: accuracy error_rate balanced_accuracy sensitivity specificity f1 mcc; scores and probabilities: auc "
     "average_precision brier log_loss; numbers: mse rmse mae r2; survival: concordance"
@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _reading(report)
     _estimating(report)
     report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
+    _forcing(report)
     report.add_argument("--title", help="heading of the report")
     report.add_argument(
         "--preprocessing",
@@ -113,7 +114,12 @@ def parser() -> argparse.ArgumentParser:
     convert.add_argument(
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
+    _forcing(convert)
     return top
+
+
+def _forcing(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--force", action="store_true", help="replace a file that cvstats has not made")
 
 
 def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:

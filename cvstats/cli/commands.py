@@ -19,7 +19,7 @@ from cvstats.report.analysis import Analysis, analyse, check_one, default_metric
 from cvstats.report.parts import between, design_words, headline, method_table
 from cvstats.tables.words import metric_words, number, percent, printable, several
 
-from .inputs import inner_of, read, refuse_inputs
+from .inputs import check_target, inner_of, read
 from .progress import bars, clear, stage
 
 
@@ -66,17 +66,17 @@ def _analysed(options: argparse.Namespace, *, extras: bool) -> Analysis:
 
 def report(options: argparse.Namespace) -> None:
     """Write the report and print the headline."""
-    from cvstats.report import check_target, render_html, template_engine, write_text
+    from cvstats.report import check_folder, render_html, template_engine, write_text
 
-    target = check_target(options.output)
-    refuse_inputs(options.output, options)
+    target = check_folder(options.output)
+    check_target(options.output, options)
     template_engine()
     analysis = _analysed(options, extras=True)
     stage("Drawing")
     text = render_html(
         analysis, title=options.title, preprocessing=options.preprocessing, command=reproduction(options, analysis)
     )
-    write_text(target, text)
+    write_text(target, text, force=options.force)
     clear()
     write(summary(analysis))
     write(f"Report: {target}")
@@ -323,10 +323,10 @@ def convert(options: argparse.Namespace) -> None:
 
     if not options.files and not options.example:
         raise InputError("convert needs FILE and OUT, or --example NAME and OUT.")
-    refuse_inputs(options.target, options)
+    check_target(options.target, options)
     cube = read(options)
     stage("Writing")
-    write_cube(cube, options.target)
+    write_cube(cube, options.target, force=options.force)
     clear()
     sizes = f"{several(cube.sizes['sample'], 'sample')}, {several(cube.sizes['configuration'], 'configuration')}"
     write(f"Wrote {options.target}: {sizes}, {several(cube.sizes.get('repeat', 1), 'repeat')}.")
@@ -337,4 +337,6 @@ def _json(value: Any) -> None:
 
 
 def _csv(table: pd.DataFrame) -> None:
-    table.to_csv(sys.stdout, index=False)
+    from cvstats.formats.long import guarded
+
+    table.apply(lambda column: guarded(column.tolist()), result_type="expand").to_csv(sys.stdout, index=False)

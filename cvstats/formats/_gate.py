@@ -1,4 +1,7 @@
-"""The gate that every file passes before it is read: regular files only, unpacked as far as asked, one line if not."""
+"""The gate that every file passes before it is read, and the packages that only some files need.
+
+Regular files only, unpacked as far as the budget of the call goes; what is wrong is one line.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +33,19 @@ NODES = {
     stat.S_IFSOCK: "a socket",
 }
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
+
+
+def needed(module: str, what: str, extra: str) -> Any:
+    """Import an optional package, or say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package:
+            problem = f'which is not installed. Install it with: pip install "cvstats[{extra}]"'
+        else:
+            problem = f"which is installed but cannot be imported: {' '.join(str(error).split())}"
+        raise ImportError(f"{what} need the package {package!r}, {problem}") from error
 
 
 def first_line(error: BaseException) -> str:
@@ -60,6 +77,19 @@ def check_input(path: Path, *, inside: bool = False) -> None:
         raise InputError(f"{path.name}: this is a folder, not a file.")
     if kind != "a file":
         raise InputError(f"{path.name}: this is {kind}, not a file; save what it holds to a file first.")
+
+
+class Budget:
+    """Bytes that all files of one call may take together once they are unpacked."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def take(self, size: int, what: str) -> None:
+        """Count what is about to be unpacked; raise when it is too much."""
+        if size > self.left:
+            raise InputError(f"{what} {size:,} bytes, more than max_bytes={self.limit:,} for all files together.")
+        self.left -= size
 
 
 @contextmanager

@@ -23,8 +23,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from ._gate import FLOOR, RATIO, first_line, opened
-from ._optional import needed
+from ._gate import FLOOR, RATIO, first_line, needed, opened
 from ._output import KEPT, replacing
 
 CHUNK_VALUES = 2**20  # predictions per chunk of a file: all samples and repeats of some configurations

@@ -17,33 +17,33 @@ from pathlib import Path
 
 from cvstats._check import InputError
 
-from ._gate import first_line, node, opened, unpacked
-from ._optional import needed
+from ._gate import first_line, needed, node, opened, unpacked
 
 PAGE = b'<meta name="generator" content="cvstats'
 KEPT = "cvstats_store"  # the attribute of our netCDF files
 FIRST, LAST = ("sample", "configuration", "repeat", "fold"), ("label", "group", "weight", "event")  # of our long table
 
 
-def check_output(path: Path, *, force: bool = False) -> None:
-    """Raise unless a file may be written: a new one, one of ours, or with `force` any regular file."""
+def check_output(path: Path, *, page: bool = False, force: bool = False) -> None:
+    """Raise unless a file may be written: a new one, one of ours of the same kind, or with `force` any regular file."""
     if not path.parent.is_dir():
         raise InputError(f"no such folder: {str(path.parent)!r}.")
     kind = node(path, follow=False)
     if kind not in ("nothing", "a file"):
         raise InputError(f"{str(path)!r} is {kind}, which is never replaced; give the name of a file.")
-    if kind == "a file" and not force and not made_here(path):
+    if kind == "a file" and not force and not _made_here(path, page):
+        what = "a report" if page else "predictions"
         raise InputError(
-            f"{str(path)!r} exists and was not made by cvstats; choose another name, or replace it with `force`=True."
+            f"{str(path)!r} exists and is not {what} made by cvstats; choose another name, or insist with `force`."
         )
 
 
-def made_here(path: Path) -> bool:
-    """Return whether a file is one of ours; an empty one is nobody's loss."""
+def _made_here(path: Path, page: bool) -> bool:
+    """Return whether a file is one of our pages, or one of our cubes or tables; an empty one is nobody's loss."""
     with opened(path) as file:
         start = file.read(4096)
-    if not start or PAGE in start:
-        return True
+    if not start or page:
+        return not start or PAGE in start
     try:
         if start.startswith(b"\x89HDF"):
             with opened(path) as raw, needed("h5py", "netCDF files", "io").File(raw, "r") as file:
@@ -71,9 +71,9 @@ def _is_long(columns: list[str]) -> bool:
 
 
 @contextmanager
-def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
+def replacing(path: Path, *, page: bool = False, force: bool = False) -> Iterator[Path]:
     """Yield a temporary name beside `path` that takes its place only when writing has succeeded."""
-    check_output(path, force=force)
+    check_output(path, page=page, force=force)
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp{path.suffix}"
     with removed_on_failure(temporary, path.name):
         yield temporary

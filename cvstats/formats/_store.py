@@ -27,9 +27,8 @@ import xarray as xr
 from cvstats._check import InputError, plain, show
 from cvstats.cube.blocks import delayed_columns
 
-from ._gate import check_input, node, opened
+from ._gate import check_input, needed, node, opened
 from ._netcdf import decode, netcdf_bytes, open_netcdf, portions, readable
-from ._optional import needed
 from ._output import put, removed_on_failure, synchronise
 
 try:
@@ -78,15 +77,15 @@ def read_manifest(folder: Path) -> list[Entry]:
 def check_store(path: Path) -> Path:
     """Return the real path of a store; raise when something else is there."""
     folder = path.resolve()
-    if node(folder) == "a folder":
-        names = os.listdir(folder)
-        if MANIFEST in names:
-            read_manifest(folder)
-        if MANIFEST in names or all(OURS.fullmatch(name) for name in names):
-            return folder
-    elif node(folder) == "nothing":
-        return folder
-    raise InputError(f"{str(path)!r} exists and is not a cube store; choose another name.")
+    kind, names = node(folder), []
+    if kind == "a folder":
+        with suppress(FileNotFoundError):  # removed by a writer that failed
+            names = os.listdir(folder)
+    if MANIFEST in names:
+        read_manifest(folder)
+    elif kind not in ("a folder", "nothing") or not all(OURS.fullmatch(name) for name in names):
+        raise InputError(f"{str(path)!r} exists and is not a cube store; choose another name.")
+    return folder
 
 
 # -- reading

@@ -38,7 +38,8 @@ class Table:
     name: str
     columns: list[str]
     parts: Callable[[], Iterator[pd.DataFrame]]
-    n_parts: int
+    n_parts: int = 1
+    text: bool = False  # so that types are to be found out
 
 
 def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
@@ -60,7 +61,7 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
             kinds = {type(value).__name__ for value in frame[column].dropna()}
             if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
                 raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
-    return Table(name, list(frame.columns), lambda: iter([frame]), 1)
+    return Table(name, list(frame.columns), lambda: iter([frame]))
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,63 @@ def test_an_output_beside_the_inputs_is_written(folder):
     assert cli.main(["convert", str(folder / "mine.csv"), str(folder / "mine.nc")]) == cli.OK
 
 
+# --- what is replaced ---------------------------------------------------------------------------------------------
+
+
+def test_what_cvstats_has_not_made_needs_force(folder, capsys):
+    page, table, store = folder / "page.html", folder / "table.csv", folder / "cube.nc"
+    for path in (page, table, store):
+        path.write_text("a,b\n1,2\n")
+    calls = {page: ["report", "--example", "iris", "--draws", "40", "-o"], table: ["convert", "--example", "iris"]}
+    for path, call in {**calls, store: calls[table]}.items():
+        assert cli.main([*call, str(path)]) == cli.BAD_INPUT
+        said = capsys.readouterr().err
+        assert "made by cvstats; choose another name, or insist with --force." in said
+        assert path.read_text() == "a,b\n1,2\n"
+        assert cli.main([*call, str(path), "--force"]) == cli.OK
+        assert cli.main([*call, str(path)]) == cli.OK, "ours now"
+    with pytest.raises(cs.InputError, match=r"is not predictions made by cvstats; .* insist with `force`"):
+        cs.write_cube(CUBE, folder / "labels.csv")
+    cs.write_cube(CUBE, folder / "labels.csv", force=True)
+    with pytest.raises(cs.InputError, match="is not a report made by cvstats"):
+        cs.report_html(CUBE, path=folder / "labels.csv", times=40)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zip", ".tsv", ".parquet", ".feather", ".nc"])
+def test_files_of_ours_are_replaced(suffix, tmp_path):
+    cs.write_cube(CUBE, tmp_path / f"x{suffix}")
+    cs.write_cube(CUBE.isel(configuration=[0]), tmp_path / f"x{suffix}")
+    assert cs.read_predictions(tmp_path / f"x{suffix}").sizes["configuration"] == 1
+
+
+def test_files_of_others_are_not(tmp_path):
+    CUBE.to_dataset(name="prediction").to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+    CUBE.to_dataframe("p").reset_index().to_parquet(tmp_path / "x.parquet")
+    (tmp_path / "x.csv.gz").write_bytes(b"\x1f\x8bnot a gzip file")
+    (tmp_path / "y.nc").write_bytes(b"\x89HDF\r\n\x1a\n cut off")
+    before = content(tmp_path)
+    for name in before:
+        with pytest.raises(cs.InputError, match="is not predictions made by cvstats"):
+            cs.write_cube(CUBE, tmp_path / name)
+    assert content(tmp_path) == before
+
+
+@LINKS
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_links_pipes_and_devices_are_never_replaced(force, folder, capsys):
+    (folder / "link.csv").symlink_to("labels.csv")
+    (folder / "gone.csv").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.csv")
+    for name, kind in {"link.csv": "a link", "gone.csv": "a link", "pipe.csv": "a pipe", "there": "a folder"}.items():
+        for call in (["convert", "--example", "iris"], ["report", "--example", "iris", "--draws", "40", "-o"]):
+            assert cli.main([*call, str(folder / name), *force]) == cli.BAD_INPUT
+            said = capsys.readouterr().err
+            assert f"is {kind}, which is never replaced" in said or "is a folder; give a file name" in said
+    assert cli.main(["report", "--example", "iris", "--draws", "40", "-o", "/dev/full", *force]) == cli.BAD_INPUT
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "pipe.csv").is_fifo()
+
+
 # --- stores -------------------------------------------------------------------------------------------------------
 
 CUBE = binary(6, (5,)).assign_coords(configuration=list("abcde"))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,8 @@ class StoreMachine(RuleBasedStateMachine):
                 try:
                     cs.write_cube(cube_of(part), path, append=True)
                     os._exit(0)
+                except BaseException:
+                    traceback.print_exc()
                 finally:
                     os._exit(1)
             children.append(child)

@@ -107,7 +107,7 @@ def round_trip(cube: xr.DataArray, suffix: str) -> None:
 
 
 def from_frame(cube: xr.DataArray) -> xr.DataArray:
-    from cvstats.formats._write_long import long_frame
+    from cvstats.formats.long import long_frame
 
     return cs.read_predictions(long_frame(cube.compute()))
 
