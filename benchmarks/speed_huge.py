@@ -65,29 +65,32 @@ def by_cvstats(path: Path, metric: str) -> dict[str, float]:
 
 def by_loop(path: Path, metric: str) -> dict[str, float]:
     """Run the same kernel in a plain loop over the parts, without dask."""
+    from dataclasses import replace
+
     import h5py
 
     import cvstats as cs
-    from cvstats.cube.blocks import Coverage
-    from cvstats.judge import draw_source
-    from cvstats.judge.choosing import Choose, Frame, merge
+    from cvstats.cube.blocks import problem_on, report_on
+    from cvstats.judge import Rules
+    from cvstats.judge.loop import Choose, merged
     from cvstats.metrics import get_metric
-    from cvstats.resample import kept
+    from cvstats.resample import make_draws
 
     cube = cs.read_cube(path, chunks={})
     found = get_metric(metric)
     start = time.process_time(), time.perf_counter()
-    everything = Coverage(np.ones(SAMPLES, bool), np.ones(cube.sizes["configuration"], bool), False)
-    frame = Frame.of(cube, found, everything, check=True)
-    draws = kept(draw_source(cube, found, TIMES, 1))
-    task = Choose(frame, draws, None, "first", 1, None, keep=False, here=True, tell=True)
+    n, m = cube.shape
+    whole = replace(problem_on(cube, found), rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
+    draws = make_draws(cube, found, TIMES, 1, None).remembered()
+    task = Choose(found, draws, None, Rules(ties="first"), None)
     blocks, at = [], 0
     for file in sorted(path.glob("part-*.nc")):
-        with h5py.File(file, "r") as part:
-            values = part["prediction"][...]
-        blocks.append(task(values[:, :, None], at, None))
-        at += values.shape[1]
-    return _measured(start, float(np.nanmean(merge(blocks, "first").value)))
+        with h5py.File(file, "r") as stored:
+            part = replace(whole, p=stored["prediction"][...][:, :, None])
+        report_on(part)
+        blocks.append(task(part, np.arange(at, at + part.p.shape[1])))
+        at += part.p.shape[1]
+    return _measured(start, float(np.nanmean(merged(blocks, "first").value)))
 
 
 def _measured(start: tuple[float, float], estimate: float) -> dict[str, float]:

@@ -405,6 +405,16 @@ def test_every_command_has_help_with_an_example(command, capsys):
     assert f"example:\n  cvstats {command}" in capsys.readouterr().out
 
 
+def test_help_lists_the_metrics_that_there_are(capsys, monkeypatch):
+    from cvstats.metrics.base import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "stranger", cs.as_metric(lambda y, p, w: 0.5, name="stranger", direction="maximize"))
+    with pytest.raises(SystemExit):
+        main(["estimate", "--help"])
+    words = capsys.readouterr().out.split()
+    assert {name for name in REGISTRY if name not in words and f"{name};" not in words} == set()
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
@@ -483,3 +493,12 @@ def test_a_closed_pipe_is_no_error():
     running.stderr.close()
     assert running.wait(timeout=60) == 0
     assert err == ""
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path, capsys):
+    cube = cs.as_cube([[0.9, 0.8], [0.2, 0.1], [0.7, 0.9], [0.4, 0.6]], [1, 0, 1, 0], configurations=["=1+1", "b"])
+    cs.write_cube(cube, tmp_path / "x.nc")
+    assert cli.main(["compare", str(tmp_path / "x.nc"), "--metric", "accuracy", "--draws", "40", "--csv"]) == 0
+    out = capsys.readouterr().out
+    assert "'=1+1," in out
+    assert "\n=1+1," not in out

@@ -146,23 +146,13 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
     >>> cs.check_cube(cube) is cube
     True
     """
-    kind = _check_form(cube)
+    kind = check_form(cube)
     if not is_lazy(cube):
         check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
     return cube
 
 
-def scan_cube(cube: xr.DataArray) -> Scan | None:
-    """Check the cube and return what the pass over its values told, for whoever needs it; None for one on dask."""
-    kind = _check_form(cube)
-    if is_lazy(cube):
-        return None
-    seen = scan(cube.values)
-    check_values(cube.values, kind, len(class_names(cube) or ()), "cube", seen)
-    return seen
-
-
-def _check_form(cube: xr.DataArray) -> str:
+def check_form(cube: xr.DataArray) -> str:
     """Check everything but the predictions themselves; return their kind."""
     if not isinstance(cube, xr.DataArray):
         raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")

@@ -61,26 +61,30 @@ def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [-np.log(np.maximum(truth, LEAST, dtype=float))]
 
 
+def _clipped(cube: xr.DataArray) -> xr.DataArray:
+    """Return how many predictions of each configuration give the true class a probability below LEAST."""
+    from cvstats.cube.arrays import encode_labels
+
+    truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
+    if "weight" in cube.coords:
+        truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
+    part = cube.reset_coords(drop=True)
+    if "label_class" in cube.dims:
+        codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
+        small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
+    else:
+        small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
+    return small.sum([dim for dim in small.dims if dim != "configuration"])
+
+
 def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
     """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
-    from cvstats.cube.arrays import encode_labels
-    from cvstats.cube.blocks import parts_of
+    from cvstats.cube.blocks import by_chunk
 
     bound = replace(metric, ingredients=_minus_log, bind=None)
     if str(cube.coords["kind"].item()) != "probability":
         return bound  # refused where it is computed
-    truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
-    if "weight" in cube.coords:
-        truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
-    counts = []
-    for part in parts_of(cube.reset_coords(drop=True), np.ones(cube.sizes["configuration"], bool)):
-        if "label_class" in cube.dims:
-            codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
-            small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
-        else:
-            small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
-        counts.append(small.sum([dim for dim in small.dims if dim != "configuration"]).values)
-    count = np.concatenate(counts)
+    count = by_chunk(cube, _clipped).values
     if count.any():
         which = show(cube["configuration"].values[count > 0])
         one = count.sum() == 1

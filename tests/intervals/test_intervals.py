@@ -6,6 +6,7 @@ import json
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from cvstats.intervals.calibration import (
 from cvstats.intervals.evidence import Evidence
 from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
-from cvstats.resample import Bootstrap
+from cvstats.resample.draws import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -562,14 +563,14 @@ class TestDoubleBootstrap:
         """Inner draws take as many units as there are, from those drawn outside; the rest of the outer draw judges."""
         seen = []
 
-        def keep(cube, metric, *, choose, judge, ties, rng):
-            seen.append((choose.values, judge.values, ties, rng))
-            values = np.arange(len(choose)) % 7 / 7.0
+        def keep(metric, problem, draws, rules, *, judge):
+            seen.append((draws.values, judge.values, rules.ties, rules.seed))
+            values = np.arange(draws.times) % 7 / 7.0
             values[::3] = np.nan  # draws that could not be used
             values[:19] = np.nan  # none in the first outer draw, one in the second
-            return xr.Dataset({"value": ("draw", values)})
+            return SimpleNamespace(value=values)
 
-        monkeypatch.setattr("cvstats.intervals.resampled.select_and_judge", keep)
+        monkeypatch.setattr("cvstats.intervals.resampled.decide", keep)
         group = np.arange(400) // 4 if grouped else np.arange(400)
         cube = labels_cube(np.ones((400, 2))).assign_coords(group=("sample", group))
         given = evidence(cube=cube if grouped else cube.drop_vars("group"), seed=3)

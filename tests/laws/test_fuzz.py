@@ -221,6 +221,7 @@ OTHERS: dict[str, Callable[[xr.DataArray, str], Any]] = {
     "describe_cube": lambda c, m: cs.describe_cube(c),
     "bootstrap": lambda c, m: cs.bootstrap(c, 40, rng=1),
     "jackknife": lambda c, m: cs.jackknife(c),
+    "score_draws": lambda c, m: cs.score_draws(c, m, cs.bootstrap(c, 40, rng=1)),
     "subsample": lambda c, m: cs.subsample(c, 40, rng=1),
     "select_and_judge": lambda c, m: cs.select_and_judge(c, m, choose=cs.bootstrap(c, 40, rng=1), rng=1),
     "drop_configurations": lambda c, m: cs.drop_configurations(c, m, **QUICK),
