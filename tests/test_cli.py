@@ -498,7 +498,7 @@ def test_a_closed_pipe_is_no_error():
 def test_no_cell_of_a_csv_is_a_formula(tmp_path, capsys):
     cube = cs.as_cube([[0.9, 0.8], [0.2, 0.1], [0.7, 0.9], [0.4, 0.6]], [1, 0, 1, 0], configurations=["=1+1", "b"])
     cs.write_cube(cube, tmp_path / "x.nc")
-    assert cli.main(["compare", str(tmp_path / "x.nc"), "--metric", "accuracy", "--draws", "40", "--csv"]) == 0
+    assert main(["compare", str(tmp_path / "x.nc"), "--metric", "accuracy", "--draws", "40", "--csv"]) == 0
     out = capsys.readouterr().out
     assert "'=1+1," in out
     assert "\n=1+1," not in out

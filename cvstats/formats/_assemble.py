@@ -25,19 +25,8 @@ from ._layout import Hints, Parsed, texts
 
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
-RESERVED = {
-    "sample",
-    "configuration",
-    "repeat",
-    "label_class",
-    "kind",
-    "positive",
-    "threshold",
-    "classes",
-    "prediction",
-    "fold",
-    *PER_SAMPLE,
-}
+RESERVED = {"sample", "configuration", "repeat", "label_class", "kind", "positive", "threshold", "classes"}
+RESERVED |= {"prediction", "fold", *PER_SAMPLE}
 
 
 @dataclass
