@@ -18,26 +18,9 @@ from .refuse import refuse_scores
 
 __all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
 
-LAYOUTS: dict[str, Layout] = {
-    layout.name: layout
-    for layout in (
-        long.LAYOUT,
-        wide.LAYOUT,
-        tidymodels.LAYOUT,
-        caret.LAYOUT,
-        mlr3.MLR3,
-        mlr3.MLR,
-        openml.LAYOUT,
-        amlb.LAYOUT,
-        autogluon.LAYOUT,
-        h2o.LAYOUT,
-        mljar.LAYOUT,
-        pycaret.LAYOUT,
-        weka.LAYOUT,
-        julearn.LAYOUT,
-        jadbio.LAYOUT,
-    )
-}
+READERS = (long, wide, tidymodels, caret, mlr3, openml, amlb, autogluon, h2o, mljar, pycaret, weka, julearn, jadbio)
+DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]
+LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in DECLARED}
 # our word -> other people's, in lower case without punctuation
 SYNONYMS = {
     "sample": "sample id sampleid row rowid rowindex rowids index idx subject subjectid patient patientid case caseid",
