@@ -86,24 +86,19 @@ def named_predictions(
 def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
     if "sample" not in predictions.dims:
         raise InputError(f"`predictions` has no dimension 'sample'; found {show(predictions.dims)}. Rename one to it.")
+    if "configuration" not in predictions.dims:
+        predictions = predictions.expand_dims("configuration", predictions.dims.index("sample") + 1)
     data = predictions.variable
     if on_dask(data):
         data = data.copy(data=unmasked(data.data))
-    if "configuration" not in data.dims:
-        at = data.dims.index("sample") + 1
-        dims = [*data.dims[:at], "configuration", *data.dims[at:]]
-        data = data.set_dims({dim: data.sizes.get(dim, 1) for dim in dims})  # type: ignore[no-untyped-call]
     coords: Names = {}
     for name, coord in predictions.coords.items():
-        index = predictions.indexes.get(name)
-        if not isinstance(index, pd.MultiIndex):
-            coords[name] = coord.variable.to_base_variable()
-        elif name in data.dims:
-            coords[name] = _names(index.to_numpy(), name)
-    if "configuration" in coords and coords["configuration"].ndim == 0:
-        coords["configuration"] = xr.Variable("configuration", [coords["configuration"].values.item()])
-    for dim in set(coords) & set(data.dims):
-        coords[dim] = coords[dim].copy(data=plain_strings(coords[dim].values))
+        variable = coord.variable.to_base_variable()
+        if isinstance(predictions.indexes.get(name), pd.MultiIndex):
+            if name in data.dims:
+                coords[name] = _names(predictions.indexes[name].to_numpy(), name)
+        else:
+            coords[name] = variable.copy(data=plain_strings(variable.values)) if name in data.dims else variable
     return data, coords
 
 
