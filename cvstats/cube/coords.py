@@ -34,21 +34,23 @@ def check_unique(index: pd.Index, rule: str) -> None:
 def sample_variable(values: Any, name: str, to: xr.Dataset) -> xr.Variable:
     """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`; `to` has all the dims."""
     _refuse_masked(values, ARGUMENTS[name], to)
-    if name == "fold":
-        values = _fold_table(values, to)
-    variable = _by_sample(values, ARGUMENTS[name], to)
-    return checked(variable, name, to)
+    table = _fold_table(values, to) if name == "fold" else values
+    return checked(_by_sample(table, ARGUMENTS[name], to), name, to)
 
 
 def _refuse_masked(values: Any, argument: str, to: xr.Dataset) -> None:
-    for given in values if isinstance(values, (list, tuple)) else [values]:
-        part = given[1] if isinstance(given, tuple) and len(given) == 2 else given  # (train, test)
+    for part in _test_parts(values) if isinstance(values, (list, tuple)) else [values]:
         if np.ma.is_masked(part) and np.ndim(part):
             rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
             samples = to.indexes["sample"]
             named = part is values and len(part) == len(samples)
             where = f"for samples {show(samples[rows])}" if named else f"in places {show(rows)}"
             raise InputError(f"`{argument}` are masked {where}; give every sample its value, or leave the sample out.")
+
+
+def _test_parts(parts: Any) -> list[Any]:
+    """Return the members of a list, of pairs (train, test) the second."""
+    return [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in parts]
 
 
 def checked(variable: xr.Variable, name: str, to: xr.Dataset) -> xr.Variable:
@@ -103,9 +105,9 @@ def _fold_table(folds: Any, to: xr.Dataset) -> Any:
     if isinstance(folds, (xr.DataArray, pd.Series)):
         return folds
     if isinstance(folds, (list, tuple)) and folds:
-        pairs = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in folds]  # (train, test)
-        if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
-            return _from_indices(pairs, to.indexes["sample"])
+        parts = _test_parts(folds)
+        if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts):
+            return _from_indices(parts, to.indexes["sample"])
     try:
         table = np.asarray(unmasked(folds))
     except ValueError:

@@ -175,22 +175,16 @@ def _encode_predictions(values: np.ndarray, names: list[Any]) -> np.ndarray:
                     "Convert numbers with .astype(float) and class names to strings."
                 )
     codes = encode(values, names)
-    if (codes == -1).any():
-        raise InputError(
-            f"`predictions` hold {show(unique(values[codes == -1]))}, not among the classes {show(_present(names))}. "
-            "Name every class with `classes=`, or correct the predictions."
-        )
+    remedy = " Name every class with `classes=`, or correct the predictions."
+    _check_known(unique(values[codes == -1]), names, "predictions", remedy)
     return codes
 
 
-def _present(names: list[Any]) -> list[Any]:
-    return [name for name in names if name is not None]
-
-
-def _check_known(found: list[Any], names: list[Any]) -> None:
+def _check_known(found: list[Any], names: list[Any], argument: str = "labels", remedy: str = "") -> None:
     stray = [name for name in found if name not in names]
     if stray:
-        raise InputError(f"`labels` hold {show(stray)}, not among the classes {show(_present(names))}.")
+        known = show(name for name in names if name is not None)
+        raise InputError(f"`{argument}` hold {show(stray)}, not among the classes {known}.{remedy}")
 
 
 def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
@@ -213,7 +207,7 @@ def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
 
 def _sum_gap(data: xr.Variable) -> float:
     gap = np.abs(data.values.sum(axis=data.dims.index("label_class"), dtype=float) - 1)
-    return float(np.nanmax(gap)) if not np.isnan(gap).all() else 0.0
+    return float(np.fmax.reduce(gap, axis=None, initial=0.0))
 
 
 def _check_threshold(threshold: Any, kind: str) -> None:

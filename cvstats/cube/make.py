@@ -173,7 +173,7 @@ def check_form(cube: xr.DataArray) -> str:
             )
     kind = str(coords["kind"].values.item())
     check_option(kind, KINDS, "kind")
-    needed = _needed_coordinate(cube, kind)
+    needed = _source_of_classes(cube)
     if needed is not None and needed not in coords:
         raise InputError(f"`cube` of kind {kind!r} has no coordinate {needed!r}. Make it with as_cube().")
     _check_names(cube)
@@ -192,14 +192,15 @@ def is_lazy(cube: xr.DataArray) -> bool:
 def class_names(cube: xr.DataArray) -> list[Any] | None:
     """Return the classes in the order of their codes (binary: negative, positive), or None for numeric labels."""
     coords = cube.coords.variables
-    kind = str(coords["kind"].values.item())
-    if kind == "value" or "event" in coords:
+    source = _source_of_classes(cube)
+    if source is None:
         return None
-    if "label_class" in cube.dims:
-        return [plain(name) for name in coords["label_class"].values]
-    if kind == "label":
-        return list(json.loads(str(coords["classes"].values.item())))
-    positive = plain(coords["positive"].values.item())
+    if source == "label_class":
+        return [plain(name) for name in coords[source].values]
+    settled = coords[source].values.item()
+    if source == "classes":
+        return list(json.loads(settled))
+    positive = plain(settled)
     others = [name for name in unique(coords["label"].values) if name != positive]
     return [others[0] if others else None, positive]
 
@@ -240,8 +241,9 @@ def _fractions(values: np.ndarray) -> bool:
     return any(bool(np.any(np.abs(tile - np.rint(tile)) > 0)) for tile in tiles)
 
 
-def _needed_coordinate(cube: xr.DataArray, kind: str) -> str | None:
-    """Return the coordinate that predictions of this kind cannot be read without."""
+def _source_of_classes(cube: xr.DataArray) -> str | None:
+    """Return the coordinate that names the classes, without which predictions of classes cannot be read."""
+    kind = str(cube.coords.variables["kind"].values.item())
     if kind == "value" or "event" in cube.coords.variables:
         return None
     if "label_class" in cube.dims:

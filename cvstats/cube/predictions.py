@@ -41,9 +41,8 @@ def named_predictions(
     else:
         values, found = _from_tables(predictions)
         heads = found.pop("columns", None)
-        framed = isinstance(predictions, pd.DataFrame)
         said = given["classes"] is not None
-        unnamed = given["configurations"] is None and (framed or "configuration" not in found)
+        unnamed = given["configurations"] is None and "configuration" not in found
         if label_names is not None and (values.ndim > 2 or unnamed) and _are_classes(values, label_names):
             if values.ndim == 2:
                 raise InputError(
@@ -52,10 +51,10 @@ def named_predictions(
                 )
             given = {**given, "classes": label_names}
         data = _name_axes(values, given["classes"], kind)
-        if framed and "label_class" in data.dims:  # one configuration: its columns are the classes
-            heads = found.pop("configuration")
         if heads is not None and given["classes"] is not None and "label_class" in data.dims:
             data = data.isel(label_class=_class_order(heads, given["classes"], said))
+        elif heads is not None and data.ndim == 2:
+            found["configuration"] = heads
         coords = {dim: _names(names, dim) for dim, names in found.items()}
     for argument, names in given.items():
         dim = "label_class" if argument == "classes" else argument[:-1]
@@ -102,7 +101,7 @@ def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
     return data, coords
 
 
-def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
+def _from_tables(predictions: Any) -> tuple[Any, dict[str, Any]]:
     """Return an array and the names it came with, from frames, series, mappings, lists or arrays."""
     if isinstance(predictions, pd.Series):
         predictions = predictions.to_frame()
@@ -112,10 +111,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
                 "`predictions` is a long table (columns sample, configuration, prediction); "
                 "use read_predictions() for it. as_cube() takes one column per configuration."
             )
-        names: dict[Hashable, Any] = {
-            "sample": predictions.index.to_numpy(),
-            "configuration": predictions.columns.to_numpy(),
-        }
+        names = {"sample": predictions.index.to_numpy(), "columns": predictions.columns.to_numpy()}
         return frame_values(predictions), names
     if isinstance(predictions, Mapping):
         values, names = _stack(list(predictions.values()))
@@ -130,7 +126,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
         ) from None
 
 
-def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
+def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[str, Any]]:
     """Return one array per configuration side by side, and the names that Series and DataFrames bring."""
     arrays = [frame_values(c) if isinstance(c, pd.DataFrame) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
@@ -143,10 +139,8 @@ def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     for named, who, what in ((indexes, "Series", "index"), (heads, "DataFrames", "order of columns")):
         if any(not names.equals(named[0]) for names in named):
             raise InputError(f"`predictions`: {who} per configuration must share one {what}; align them first.")
-    names: dict[Hashable, Any] = {"sample": indexes[0].to_numpy()} if indexes else {}
-    if heads:
-        names["columns"] = heads[0].to_numpy()
-    return np.stack(arrays, axis=1), names
+    found = {"sample": indexes[:1], "columns": heads[:1]}
+    return np.stack(arrays, axis=1), {what: names[0].to_numpy() for what, names in found.items() if names}
 
 
 def _class_order(columns: Any, classes: Sequence[Hashable], said: bool) -> list[int]:
@@ -222,7 +216,6 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     hidden = np.ma.getmaskarray(values) if np.ma.is_masked(values) else [name is np.ma.masked for name in values]
     if np.any(hidden):
         raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
-    values = np.asarray(values) if hasattr(values, "dtype") else values
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)
