@@ -7,7 +7,6 @@ share that axis; rank metrics, which compare samples, are told which model made 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,20 +16,13 @@ from cvstats._check import InputError, show
 from cvstats.kernels import Problem
 from cvstats.kernels.scan import scan
 
+from .align import REPEATS, batch_dims
 from .kinds import encode
 from .make import check_cube, class_names, is_lazy
 from .values import unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
-
-REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = ("sample", "configuration", *REPEATS, "label_class")
-
-
-def batch_dims(cube: xr.DataArray) -> list[Hashable]:
-    """Return the dims that functions map over."""
-    return [dim for dim in cube.dims if dim not in CORE]
 
 
 def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show, warn
-from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, batch_dims, problem
+from cvstats.cube.align import REPEATS, batch_dims, map_along
+from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.kinds import SETTLED
 from cvstats.cube.make import check_form
