@@ -26,5 +26,5 @@ SLOW = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of whole folders and files."""
     for item in items:
-        if item.path.relative_to(HERE).as_posix().startswith(SLOW):
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix().startswith(SLOW):
             item.add_marker(pytest.mark.slow)
