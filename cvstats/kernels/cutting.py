@@ -174,12 +174,12 @@ def paired_cuts(
     out = np.empty((5, draws))
     step = max(1, TILE // max(1, n * r))
     for start in range(0, draws, step):
-        here = slice(start, min(start + step, draws))
-        score = p[:, here].transpose(1, 0, 2).reshape(-1, n * r).astype(float)
-        w = np.where(np.isnan(score), 0.0, np.repeat(weights[here], r, axis=1))
+        block = slice(start, min(start + step, draws))
+        score = p[:, block].transpose(1, 0, 2).reshape(-1, n * r).astype(float)
+        w = np.where(np.isnan(score), 0.0, np.repeat(weights[block], r, axis=1))
         order = np.argsort(score, axis=1, kind="stable")
         score, w = np.take_along_axis(score, order, 1), np.take_along_axis(w, order, 1)
-        out[:, here] = _ranked(score, w, positive[order], criterion, nearest)
+        out[:, block] = _ranked(score, w, positive[order], criterion, nearest)
     return Cuts(*out)
 
 

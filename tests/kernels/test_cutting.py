@@ -269,7 +269,7 @@ class TestScikitLearn:
         [("youden", balanced_accuracy_score), ("f1", f1_score), ("mcc", matthews_corrcoef)],
     )
     def test_no_threshold_is_better(self, name, function, engine):
-        y, p, w = example(n=60, m=1, draws=10, digits=8)
+        y, p, w = example(n=40, m=1, draws=3, digits=8)
         cuts = Cutter(y, p, CRITERIA[name]).cuts(w)
         x = p[:, 0, 0]
         grid = [-1.0, *((a + b) / 2 for a, b in itertools.pairwise(np.unique(x)))]
