@@ -210,9 +210,9 @@ def _product(cube) -> Callable[[], object]:
 
     n = cube.sizes["sample"]
     frame = Frame.of(cube, get_metric("accuracy"), coverage(cube), check=False)
-    machine = frame.engine(raw_block(cube), float(n))
+    kernel = frame.kernel(raw_block(cube), float(n))
     weights = Bootstrap(n, 512, 1).block(0, 512)[0].astype(np.float32)
-    return lambda: weights @ machine.parts[0].T  # type: ignore[attr-defined]
+    return lambda: weights @ kernel.parts[0].T  # type: ignore[attr-defined]
 
 
 def auc(size: str, rounds: int) -> list[Row]:

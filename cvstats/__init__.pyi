@@ -33,6 +33,7 @@ from .intervals import delong as delong
 from .intervals import double_bootstrap as double_bootstrap
 from .intervals import percentile as percentile
 from .intervals import wilson as wilson
+from .judge import score_draws as score_draws
 from .judge import select_and_judge as select_and_judge
 from .metrics import Metric as Metric
 from .metrics import accuracy as accuracy

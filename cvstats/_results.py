@@ -24,12 +24,15 @@ def result(
     """Return `variables` as a Dataset that says which method, metric and interval made it.
 
     The four qualifiers are scalar coordinates on every result, because ``xr.concat`` would otherwise let one
-    result inherit another's. Provenance goes to attributes, as strings.
+    result inherit another's; the name of a dim stays the dim's, and a method then goes to the coordinate ``test``.
+    Provenance goes to attributes, as strings.
     """
     import cvstats
 
-    labels = qualifiers(method, metric, conf_level, interval)
     dataset = variables if isinstance(variables, xr.Dataset) else xr.Dataset(dict(variables))
+    labels = qualifiers(method, metric, conf_level, interval)
+    if not dataset.sizes.keys().isdisjoint(labels):
+        labels = {name: value for name, value in {**labels, "test": method}.items() if name not in dataset.sizes}
     known = dataset.coords.variables
     if not all(name in known and known[name].values[()] == value for name, value in labels.items()):
         dataset = dataset.assign_coords(labels)

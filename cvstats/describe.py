@@ -254,7 +254,7 @@ def _holm(p: np.ndarray) -> np.ndarray:
     """Return Holm's adjusted p-values; NaN is left in place and not counted."""
     if np.isnan(p).all():
         return np.full(p.shape, np.nan)
-    from .compare.adjust import p_adjust
+    from .compare.multiplicity import p_adjust
 
     return np.asarray(p_adjust(p, "holm"))
 

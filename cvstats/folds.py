@@ -10,7 +10,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from ._check import InputError, check_count, check_rng, plain, show, warn
-from .cube.coords import plain_array
+from .cube.align import aligned
+from .cube.values import plain_array
 from .kernels.dealing import bins, deal, deal_groups, deal_sorted
 
 OUTSIDE = -1  # in an inner design: the sample belongs to the outer fold itself, so it is in no inner fold
@@ -77,13 +78,12 @@ def kfold(
     (('sample', 'repeat'), [2, 3])
     """
     label = per_sample(labels, "labels")
-    group = None if groups is None else align_groups(groups, label)
+    group = None if groups is None else align_groups(groups, label).values
     repeats = check_count(repeats, "repeats")
-    generator = check_rng(rng)
-    fold, notes = _partition(label.values, None if group is None else group.values, k, repeats, stratified, generator)
+    fold, notes = _partition(label.values, group, k, repeats, stratified, check_rng(rng))
     if notes:
         warn(f"kfold: {notes}")
-    return labelled(fold.T, label, group)
+    return labelled(fold, label, group)
 
 
 def _partition(
@@ -95,7 +95,7 @@ def _partition(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, str]:
     """Return fold ids (repeat, sample) and what to warn of."""
-    units = np.arange(values.size) if groups is None else first_seen(groups)
+    units = np.arange(values.size) if groups is None else np.asarray(pd.factorize(groups)[0])
     n_units = int(units.max()) + 1
     if k == "loo" or (groups is None and k == n_units):
         if repeats > 1:
@@ -179,7 +179,7 @@ def separate_folds(
                 f"{size} folds; lower `{argument}` or collect more."
             )
         fold[:, member] = deal(np.zeros(size, np.intp), count, repeats, generator)
-    return labelled(fold.T, label, None)
+    return labelled(fold, label)
 
 
 def pairs(fold: xr.DataArray) -> xr.Dataset:
@@ -223,8 +223,8 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     i, j = xr.DataArray(fold0, dims="pair"), xr.DataArray(fold1, dims="pair")
     test = (fold == i.where(first, j)).transpose("pair", *fold.dims)
     partner = j.where(first, i).where(test, OUTSIDE).transpose("pair", *fold.dims)
-    design = xr.Dataset({"train": ~test, "test": test, "partner": partner})
-    return design.assign_coords(fold0=("pair", fold0), fold1=("pair", fold1))
+    coords = {"fold0": ("pair", fold0), "fold1": ("pair", fold1)}
+    return xr.Dataset({"train": ~test, "test": test, "partner": partner}, coords)
 
 
 def nested_folds(
@@ -282,9 +282,8 @@ def nested_folds(
     if k is None:
         if ids.size < 3:
             raise InputError("`k` must be given when there are two outer folds: one remaining fold cannot be split.")
-        rank = fold.copy(data=np.searchsorted(ids, fold.values))
-        inner = rank - (rank > xr.DataArray(np.arange(ids.size), dims="outer_fold"))
-        return inner.where(~held_out, OUTSIDE).transpose(*held_out.dims).astype(np.intp).rename("fold")
+        rank = np.searchsorted(ids, fold.transpose("sample", ...).values)
+        return held_out.copy(data=inner_ids(rank, ids.size)).rename("fold")
     values = np.full(held_out.shape, OUTSIDE, np.intp)
     label = label_of(fold, "nested_folds").values if stratified else np.zeros(fold.sizes["sample"])
     group = fold.coords["group"].values if "group" in fold.coords else None
@@ -328,10 +327,7 @@ def train_test(fold: xr.DataArray) -> xr.Dataset:
     inside = design >= 0 if design.dtype.kind in "iu" else xr.ones_like(design, dtype=bool)
     ids = np.unique(design.values[inside.values])
     each = xr.DataArray(ids, dims="fold", coords={"fold": ids})
-    rest = [dim for dim in design.dims if dim != "sample"]
-    test = (design == each).transpose("sample", "fold", *rest)
-    train = ((design != each) & inside).transpose("sample", "fold", *rest)
-    return xr.Dataset({"train": train, "test": test})
+    return xr.Dataset({"train": (design != each) & inside, "test": design == each}).transpose("sample", "fold", ...)
 
 
 def check_fold(fold: object, *, outside: bool = False) -> xr.DataArray:
@@ -353,10 +349,8 @@ def per_sample(labels: Any, argument: str) -> xr.DataArray:
     ids = None
     if isinstance(labels, xr.DataArray):
         if labels.dims != ("sample",):
-            raise InputError(
-                f"`{argument}` must have the one dim 'sample'; found {show(labels.dims) or 'none'}. "
-                "Select or rename first."
-            )
+            found = show(labels.dims) or "none"
+            raise InputError(f"`{argument}` must have the one dim 'sample'; found {found}. Select or rename first.")
         ids = labels.indexes["sample"].to_numpy() if "sample" in labels.indexes else None
         labels = labels.values
     elif isinstance(labels, pd.Series):
@@ -364,41 +358,38 @@ def per_sample(labels: Any, argument: str) -> xr.DataArray:
     values = plain_array(labels)
     if values.ndim != 1 or values.size < 2:
         raise InputError(f"`{argument}` must be one-dimensional with at least two samples; got shape {values.shape}.")
-    missing = np.asarray(pd.isna(values))
     ids = np.arange(values.size) if ids is None else ids
     if not (index := pd.Index(ids)).is_unique:
         raise InputError(f"`{argument}` has duplicate sample ids: {show(index[index.duplicated()].unique())}.")
+    missing = np.asarray(pd.isna(values))
     if missing.any():
         raise InputError(f"`{argument}` are missing for samples {show(ids[missing])}; every sample needs one.")
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise InputError(
-            f"`{argument}` must be finite; found infinite values for samples {show(ids[np.isinf(values)])}."
-        )
+    infinite = np.isinf(values) if values.dtype.kind == "f" else missing
+    if infinite.any():
+        raise InputError(f"`{argument}` must be finite; found infinite values for samples {show(ids[infinite])}.")
     return xr.DataArray(values, dims="sample", coords={"sample": ids})
 
 
 def align_groups(groups: Any, label: xr.DataArray) -> xr.DataArray:
     """Return groups in the order of the labels: by id when both carry ids, else by position."""
     group = per_sample(groups, "groups")
-    if group.size != label.size:
-        raise InputError(f"`groups` has {group.size} samples but `labels` has {label.size}; give one per sample.")
     if not isinstance(groups, pd.Series) and "sample" not in getattr(groups, "coords", ()):
-        return group.assign_coords(sample=label["sample"])
-    here, there = group.indexes["sample"], label.indexes["sample"]
-    if len(there.difference(here)):
-        raise InputError(
-            f"sample ids do not match: only in `groups`: {show(here.difference(there, sort=False))}; "
-            f"only in `labels`: {show(there.difference(here, sort=False))}."
-        )
-    return xr.DataArray(group.values[here.get_indexer(there)], dims="sample", coords={"sample": there})
+        group = group.drop_vars("sample")
+    return aligned(group, label, "groups", ("sample",), owner="`labels`")
 
 
-def labelled(fold: np.ndarray, label: xr.DataArray, group: xr.DataArray | None) -> xr.DataArray:
-    """Return the design with its sample ids, labels and groups."""
-    coords = {"sample": label["sample"].values, "repeat": np.arange(fold.shape[1]), "label": ("sample", label.values)}
+def labelled(fold: np.ndarray, label: xr.DataArray, group: np.ndarray | None = None) -> xr.DataArray:
+    """Return the design (repeat, sample) with its sample ids, labels and groups."""
+    coords = {"sample": label["sample"].values, "repeat": np.arange(len(fold)), "label": ("sample", label.values)}
     if group is not None:
-        coords["group"] = ("sample", group.values)
-    return xr.DataArray(fold, dims=("sample", "repeat"), coords=coords, name="fold")
+        coords["group"] = ("sample", group)
+    return xr.DataArray(fold.T, dims=("sample", "repeat"), coords=coords, name="fold")
+
+
+def inner_ids(fold: np.ndarray, k: int) -> np.ndarray:
+    """Return (sample, outer fold, ...): how the other folds are numbered where each of the `k` folds is left out."""
+    fold, outer = fold[:, None], np.arange(k).reshape(-1, *[1] * (fold.ndim - 1))
+    return np.where(fold == outer, OUTSIDE, fold - (fold > outer))
 
 
 def label_of(fold: xr.DataArray, function: str) -> xr.DataArray:
@@ -410,11 +401,6 @@ def label_of(fold: xr.DataArray, function: str) -> xr.DataArray:
         )
     label: xr.DataArray = fold.coords["label"]
     return label
-
-
-def first_seen(values: np.ndarray) -> np.ndarray:
-    """Return integer codes from 0 in first-seen order."""
-    return np.asarray(pd.factorize(values)[0])
 
 
 def class_codes(values: np.ndarray, k: int) -> np.ndarray | None:

@@ -391,11 +391,11 @@ good = kfold([0, 1] * 6, 3, rng=1)
         (lambda: kfold([[0, 1]], 2), "`labels` must be one-dimensional with at least two samples; got shape (1, 2)."),
         (
             lambda: kfold([0, 1] * 3, 2, groups=[0, 1]),
-            "`groups` has 2 samples but `labels` has 6; give one per sample.",
+            "`groups` has 2 values along 'sample' where `labels` has 6; values without labels are paired by position",
         ),
         (
             lambda: kfold(pd.Series([0, 1] * 2), 2, groups=pd.Series([0, 1] * 2, index=[0, 1, 2, 9])),
-            "sample ids do not match: only in `groups`: 9; only in `labels`: 3.",
+            "`groups` does not match `labels` along 'sample': only in `labels`: 3; only in `groups`: 9.",
         ),
         (
             lambda: kfold(pd.Series([0, 1, 0, 1], index=["a", "b", "a", "c"]), 2),

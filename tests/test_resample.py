@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.resample import ATTEMPTS, Bootstrap
+from cvstats.resample.draws import ATTEMPTS, Bootstrap
 
 
 def cube(n=30, **arguments):
@@ -37,7 +37,7 @@ class TestBootstrap:
     @pytest.mark.parametrize("n", [6, 7])
     def test_blocks_may_begin_and_end_anywhere(self, monkeypatch, n, words):
         """With an odd number of samples a draw may begin in the middle of a 64-bit word."""
-        monkeypatch.setattr("cvstats.resample.WORDS", words)
+        monkeypatch.setattr("cvstats.resample.draws.WORDS", words)
         draws = Bootstrap(n, 100, 5)
         whole = draws.block(0, 100)[0]
         for start, stop in ((1, 100), (3, 32), (5, 6), (31, 71), (33, 34), (64, 97)):
@@ -155,6 +155,16 @@ class TestJackknife:
         np.testing.assert_allclose(found, expected)
 
 
+class Rule:
+    """A check of draws by a plain function."""
+
+    def __init__(self, pair):
+        self.pair = pair
+
+    def possible(self, group):
+        return True
+
+
 def test_designs_that_hardly_any_draw_fits_are_given_up_early():
     calls = 0
 
@@ -163,7 +173,7 @@ def test_designs_that_hardly_any_draw_fits_are_given_up_early():
         calls += 1
         return np.zeros(len(counts), bool)
 
-    draws = Bootstrap(10, 200, 1, usable=never)
+    draws = Bootstrap(10, 200, 1, check=Rule(never))
     _, redrawn = draws.block(0, 200)
     assert (redrawn > ATTEMPTS).all()
     assert calls == 1 + 32
@@ -173,8 +183,8 @@ def test_rare_draws_are_found_whatever_the_block():
     def rare(counts):
         return counts[:, 0] >= 4  # about one draw in fifty
 
-    whole, redrawn = Bootstrap(10, 70, 1, usable=rare).block(0, 70)
+    whole, redrawn = Bootstrap(10, 70, 1, check=Rule(rare)).block(0, 70)
     assert rare(whole).all()
     assert redrawn.max() > 32
-    part, _ = Bootstrap(10, 33, 1, usable=rare).block(32, 33)
+    part, _ = Bootstrap(10, 33, 1, check=Rule(rare)).block(32, 33)
     assert (part == whole[32:33]).all()

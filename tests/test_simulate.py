@@ -17,7 +17,7 @@ from cvstats.cube.make import as_cube
 from cvstats.folds import nested_folds, pairs
 from cvstats.simulate import coverage, expected_maximum, ripley_mixture, separate_gaussian, simulate_cube
 from cvstats.simulate import gaussian as separate
-from cvstats.simulate._ridge import Machine, rbf
+from cvstats.simulate.ripley import KernelRidge, rbf
 
 REFERENCE = Path(__file__).parent / "reference"
 seeds = st.integers(0, 2**31)
@@ -346,7 +346,7 @@ def machine():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(22, 2)), np.sign(rng.normal(size=22))
     ridge = np.array([0.01, 0.3, 2.0])
-    return Machine(x, y, 1.3, ridge), x, y, ridge
+    return KernelRidge(x, y, 1.3, ridge), x, y, ridge
 
 
 def test_closed_forms_equal_refits(machine):

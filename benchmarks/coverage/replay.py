@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cvstats.intervals import Evidence, calibrated, percentile
-from cvstats.intervals.calibration import bbc_x, error_cost
+from cvstats.intervals.calibration import bbc_x
 from cvstats.metrics import get_metric
 
 from .designs import DESIGNS, Design
@@ -82,7 +82,7 @@ def evidences(records: dict[str, np.ndarray], label: str, n: int) -> Iterator[Ev
 def _unseen(records: dict[str, np.ndarray], label: str, n: int) -> np.ndarray:
     """Return the cost of errors where the winner made none; its accuracy stands in the records of the same design."""
     metric = label.partition("@")[0]
-    cost, scores = error_cost(metric, 2), records[f"{label}/scores"]
+    cost, scores = get_metric(metric).error_cost(2), records[f"{label}/scores"]
     right = records.get(label.replace(metric, "accuracy", 1) + "/scores")
     if not cost or right is None:
         return np.zeros(len(scores))

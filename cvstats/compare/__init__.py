@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from .adjust import p_adjust
-from .best import best_set
-from .bias import bias_table
-from .configurations import delong_test, mcnemar_test
-from .contrasts import contrast
-from .diagram import critical_difference
-from .location import corrected_t_test, t_test
-from .ranks import friedman_test, nemenyi_test
-from .signed_rank import wilcoxon_test
-from .spread import levene_test, obrien_test, pitman_morgan_test
-
-__all__ = [
-    "best_set",
-    "bias_table",
-    "contrast",
-    "corrected_t_test",
-    "critical_difference",
-    "delong_test",
-    "friedman_test",
-    "levene_test",
-    "mcnemar_test",
-    "nemenyi_test",
-    "obrien_test",
-    "p_adjust",
-    "pitman_morgan_test",
-    "t_test",
-    "wilcoxon_test",
-]
+from .best import best_set as best_set
+from .bias import bias_table as bias_table
+from .configurations import delong_test as delong_test
+from .configurations import mcnemar_test as mcnemar_test
+from .contrasts import contrast as contrast
+from .diagram import critical_difference as critical_difference
+from .location import corrected_t_test as corrected_t_test
+from .location import t_test as t_test
+from .multiplicity import p_adjust as p_adjust
+from .ranks import friedman_test as friedman_test
+from .ranks import nemenyi_test as nemenyi_test
+from .ranks import wilcoxon_test as wilcoxon_test
+from .spread import levene_test as levene_test
+from .spread import obrien_test as obrien_test
+from .spread import pitman_morgan_test as pitman_morgan_test

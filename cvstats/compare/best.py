@@ -10,12 +10,11 @@ import xarray as xr
 from cvstats._check import check_level
 from cvstats._results import call_text, names_of, result
 
-from .pairs import check_draws, draw_scores
+from .pairs import check_draws
 
 BLOCK = 64  # draws compared at a time
 
 if TYPE_CHECKING:
-    from cvstats.judge.choosing import Draws
     from cvstats.metrics import Metric
 
 
@@ -80,11 +79,13 @@ def best_set(
     (True, True)
     """
     from cvstats._check import entropy
-    from cvstats.cube.blocks import predicted
+    from cvstats.cube.align import map_batches
+    from cvstats.cube.blocks import problem_on
     from cvstats.cube.make import check_cube
-    from cvstats.judge import map_batches, source
+    from cvstats.judge import scored
     from cvstats.metrics import bound_metric, score
-    from cvstats.protocols.bootstrap import design_sizes, make_draws, warn_once
+    from cvstats.protocols.bootstrap import design_sizes, warn_once
+    from cvstats.resample import given_draws, make_draws
 
     check_cube(cube)
     level = check_level(level)
@@ -94,12 +95,12 @@ def best_set(
     seed = entropy(rng)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        rows, eligible = predicted(part)
-        weights = make_draws(part, found, times, seed, strata) if draws is None else source(draws, part, rows)
         assert own is not None
         scores = own.values.astype(float)
-        table, usable = _table(part, found, weights, rows, eligible)
-        units = design_sizes(part, found, rows)[0]
+        weights = make_draws(part, found, times, seed, strata) if draws is None else given_draws(draws, part)
+        data, (table,) = scored(found, problem_on(part, found), weights)
+        eligible, usable = data.eligible, ~np.isnan(table).any(axis=1)
+        units = design_sizes(part, found, data.rows)[0]
         sign = float(found.sign)
         gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
         full = np.full((4, len(scores)), np.nan)
@@ -129,25 +130,6 @@ def best_set(
     warn_once("best_set", notes)
     call = call_text("best_set", metric=found.name, level=level, times=times, rng=rng, strata=strata)
     return result(out, method="best_set", metric=found.name, conf_level=level, interval="none", call=call, cube=cube)
-
-
-def _table(
-    cube: xr.DataArray, metric: Metric, draws: Draws, rows: np.ndarray, eligible: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return (draw, configuration) scores and which draws all configurations could use."""
-    from cvstats.cube.blocks import parts_of
-
-    table = np.empty((draws.times, int(eligible.sum())), np.float64)
-    usable = np.ones(draws.times, bool)
-    start = 0
-    for part in parts_of(cube, eligible):
-        held = part.compute() if hasattr(part.variable._data, "__dask_graph__") else part
-        stop = start + held.sizes["configuration"]
-        for at, fine, scores in draw_scores(held, metric, draws, rows):
-            table[at, start:stop] = scores
-            usable[at] &= fine
-        start = stop
-    return table, usable
 
 
 def distances(

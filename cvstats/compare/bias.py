@@ -5,24 +5,12 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, check_level
+from cvstats._check import check_level
 from cvstats._results import call_text
 
-from .location import one_sample
-from .moments import anova_against, moments, rounding
-from .named import (
-    Cells,
-    Dims,
-    Variable,
-    as_dims,
-    as_numbers,
-    check_length,
-    direction_of,
-    labelled,
-    level_index,
-    match,
-)
-from .spread import obrien_groups, pitman_morgan
+from .batch import Dims, as_numbers, batch, direction_of
+from .location import moments, wald
+from .spread import f_test, obrien_groups, pitman_morgan, rounding
 
 
 def bias_table(
@@ -88,63 +76,35 @@ def bias_table(
     >>> cs.bias_table(auc, truth, dim="trial", against="NCV").estimate.values.round(4).tolist()
     [0.0633, -0.0167]
     """
-    from scipy.special import fdtrc, stdtr, stdtrit
+    from scipy.special import stdtr
 
     level = check_level(level)
-    estimates = as_numbers(estimates, "estimates")
-    direction = direction_of(estimates, direction, "maximize")
-    dims = as_dims(estimates, dim)
-    if against is not None:
-        check_dim(estimates.dims, by, "by")
-        if by in dims:
-            raise InputError(f"`by`={by!r} is also in `dim`; the methods cannot be averaged over and compared.")
-    check_length(estimates, dims, argument="estimates")
-    right = match(estimates, truth, argument="truth")
-    claimed, right = xr.broadcast(estimates.astype(float), right.astype(float))
-    last = by if against is not None else None
-    cells = Cells.of(claimed, dims, last=last)
-    claim, true = cells.pull(claimed, dims), cells.pull(right, dims)
-    true = np.where(np.isnan(claim), np.nan, true)
+    direction = direction_of(as_numbers(estimates, "estimates"), direction, "maximize")
+    groups = None if against is None else by
+    data = batch(estimates, dim, other=truth, by=groups, levels=1, names=("estimates", "truth"))
+    claim, true = data.values, np.where(np.isnan(data.values), np.nan, data.other)
     bias = claim - true if direction == "maximize" else true - claim
-
     m = moments(bias)
-    found = one_sample(bias)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        std_error = m.std_dev / np.sqrt(m.n)
+        rmse = np.sqrt(m.ss / m.n + m.mean**2)
+        true_mean = np.nansum(true, -1) / m.n
     # a bias that is constant but for the rounding of the two numbers it is the difference of
     noise = rounding(np.where(m.present, claim, 0.0), (-1,)) + rounding(np.where(m.present, true, 0.0), (-1,))
-    few, constant = m.n < 2, (m.n > 1) & ~(found.std_error > noise)
-    bad = few | constant
-    mean = np.where(m.n > 0, m.origin + m.offset, np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        statistic = np.where(bad, np.nan, mean / found.std_error)
-        half = stdtrit(np.where(few, np.nan, found.df), (1 + level) / 2) * found.std_error
-        true_mean = np.nansum(true, -1) / m.n
-        rmse = np.sqrt(m.ss / m.n + mean**2)
-    values = {
-        "estimate": mean,
-        "std_error": np.where(few, np.nan, found.std_error),
-        "conf_low": mean - half,
-        "conf_high": mean + half,
-        "statistic": statistic,
-        "df": np.where(few, np.nan, found.df),
-        "p_value": 2 * stdtr(found.df, -np.abs(statistic)),
-        "std_dev": np.where(few, np.nan, found.spread),
-        "rmse": rmse,
-        "truth": true_mean,
-        "n": m.n,
-    }
+    bad = ~(std_error > noise)
+    values = wald(m.mean, std_error, np.where(m.n > 1, m.n - 1.0, np.nan), level)
+    values |= {name: np.where(bad, np.nan, values[name]) for name in ("statistic", "p_value")}
+    values |= {"std_dev": m.std_dev, "rmse": rmse, "truth": true_mean, "n": m.n}
     if against is not None:
-        reference = level_index(estimates, by, against)
-        spread = anova_against(*obrien_groups(m), reference)
-        own = np.arange(bias.shape[-2]) == reference
-        paired, df, *_ = pitman_morgan(bias, np.broadcast_to(bias[..., reference : reference + 1, :], bias.shape))
+        reference = data.level(against)
+        spread = f_test(*obrien_groups(m), reference)
+        paired, df, *_ = pitman_morgan(bias, np.broadcast_to(bias[..., [reference], :], bias.shape))
+        paired[..., reference] = np.nan
         with np.errstate(invalid="ignore", divide="ignore"):
-            values["truth_ratio"] = true_mean / true_mean[..., reference : reference + 1]
-        bad |= np.isnan(spread.statistic) & ~own
-        values["obrien_statistic"] = spread.statistic
-        values["obrien_p_value"] = fdtrc(spread.df, spread.df_residual, spread.statistic)
-        values["pitman_statistic"] = np.where(own, np.nan, paired)
-        values["pitman_p_value"] = np.where(own, np.nan, 2 * stdtr(df, -np.abs(paired)))
-    cells.warn(bad, "bias_table: too few values, or no variation, for a test")
-    variables: dict[str, Variable] = {name: cells.variable(part) for name, part in values.items()}
-    call = call_text("bias_table", dim=dim, against=against, by=last, direction=direction, level=level)
-    return labelled(variables, cells, test="bias table", call=call, conf_level=level, interval="t")
+            values["truth_ratio"] = true_mean / true_mean[..., [reference]]
+        values["obrien_statistic"], values["obrien_p_value"] = spread["statistic"], spread["p_value"]
+        values["pitman_statistic"], values["pitman_p_value"] = paired, 2 * stdtr(df, -np.abs(paired))
+        bad |= np.isnan(spread["statistic"]) & (np.arange(bias.shape[-2]) != reference)
+    data.warn(bad, "bias_table: too few values, or no variation, for a test")
+    call = call_text("bias_table", dim=dim, against=against, by=groups, direction=direction, level=level)
+    return data.dataset("bias table", values, call=call, level=level, interval="t")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, check_option, warn
+from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
 from cvstats._results import call_text, result
+from cvstats.cube.make import check_cube
+from cvstats.kernels.placements import delong, placements
 
-from .pairs import one_configuration, one_pair
+from .location import wald
 
 
 def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: str = "exact") -> xr.Dataset:
@@ -73,7 +76,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         data = problem(part.isel(configuration=list(places)), accuracy)
-        p = data.p[..., 0]
+        p = data.read("label")[..., 0]
         seen = ~np.isnan(p).any(axis=1)
         y = data.y if data.y.ndim == 1 else data.y[:, 0]
         right = p[seen] == y[seen, None]
@@ -157,8 +160,6 @@ def delong_test(
     if other is None:
         first, second = one_pair(cube, a, b)
     else:
-        from cvstats.cube.make import check_cube
-
         check_cube(cube)
         check_cube(other)
         first, second = one_configuration(cube, a, "a"), one_configuration(other, b, "b")
@@ -168,26 +169,28 @@ def delong_test(
 
     def one(part: xr.DataArray, companion: xr.DataArray | None) -> xr.Dataset:
         if companion is None:
-            ten, one_, n = _components(part.isel(configuration=[first, second]))
-            area, covariance = delong(ten, one_)
-            found = _paired(area, covariance, level)
+            area, covariance, n = _areas(part.isel(configuration=[first, second]))
+            df = None
         else:
-            ten, one_, n = _components(part.isel(configuration=[first]))
-            area_a, var_a = delong(ten, one_)
-            ten, one_, n_b = _components(companion.isel(configuration=[second]))
-            area_b, var_b = delong(ten, one_)
-            found = _unpaired(float(area_a[0]), float(area_b[0]), float(var_a[0, 0]), float(var_b[0, 0]), n, n_b, level)
-            n += n_b
+            sides = _areas(part.isel(configuration=[first])), _areas(companion.isel(configuration=[second]))
+            area, each, size = (np.hstack([np.ravel(side[at]) for side in sides]) for at in range(3))
+            covariance = np.diag(each)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                df, n = each.sum() ** 2 / (each**2 / (size - 1)).sum(), int(size.sum())
+        variance, both = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], np.trace(covariance)
+        # rounding leaves a trace where the two have equal placements
+        found = wald(area[0] - area[1], np.sqrt(variance) if variance > 1e-13 * both else np.nan, df, level)
         flat.append(bool(np.isnan(found["statistic"])))
-        return xr.Dataset({**found, "n": n})
+        std_error = np.sqrt(np.diag(covariance))
+        own = {"estimate_a": area[0], "estimate_b": area[1], "std_error_a": std_error[0], "std_error_b": std_error[1]}
+        return xr.Dataset({**found, **own, "n": n})
 
     out = map_batches(one, cube, other)
     if any(flat):
         cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
         warn(f"delong_test: no variance to test against (one class, equal rankings or perfect separation){cells}: NaN.")
-    kind = "DeLong test (paired)" if other is None else "DeLong test (unpaired)"
+    kind, interval = ("DeLong test (paired)", "normal") if other is None else ("DeLong test (unpaired)", "t")
     call = call_text("delong_test", a=a, b=b, other=other, level=level)
-    interval = "normal" if other is None else "t"
     return result(out, method=kind, metric="auc", conf_level=level, interval=interval, call=call, cube=cube)
 
 
@@ -200,8 +203,8 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
             )
 
 
-def _components(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the structural components of every configuration, averaged over repeats, and the number of samples."""
+def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the AUC of every configuration (placements averaged over repeats), their covariance, and sample size."""
     from cvstats.cube.arrays import problem
     from cvstats.metrics import bound_metric
 
@@ -211,85 +214,46 @@ def _components(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     seen = ~np.isnan(data.p).any(axis=(1, 2))
     y = (data.y if data.y.ndim == 1 else data.y[:, 0])[seen]
     scores = np.moveaxis(data.p[seen], 0, -1)  # configuration, repeat, sample
-    ten, one = placements(np.asarray(scores, float), y == 1)
-    return ten.mean(axis=1), one.mean(axis=1), int(seen.sum())
+    over, under = placements(np.asarray(scores, float), y == 1)
+    return *delong(over.mean(axis=1), under.mean(axis=1)), int(seen.sum())
 
 
-def placements(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each positive's share of negatives below it, and each negative's share of positives above it.
-
-    From mid-ranks within the class and overall (last axis: samples), so in O(n log n).
-    """
-    from scipy.stats import rankdata
-
-    above, below = scores[..., positive], scores[..., ~positive]
-    m, n = above.shape[-1], below.shape[-1]
-    everybody = rankdata(np.concatenate([above, below], axis=-1), axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ten = (everybody[..., :m] - rankdata(above, axis=-1)) / n
-        one = 1 - (everybody[..., m:] - rankdata(below, axis=-1)) / m
-    return ten, one
+def one_configuration(cube: xr.DataArray, label: object, argument: str) -> int:
+    """Return the position of the configuration named `label`."""
+    known = [plain(name) for name in cube["configuration"].values]
+    if label not in known:
+        close = nearest(label, known)
+        raise InputError(f"`{argument}`={label!r} is not a configuration of `cube`; found {show(known)}{close}.")
+    return known.index(label)
 
 
-def delong(ten: np.ndarray, one: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return AUCs and their covariance matrix from components (configuration, sample of the class)."""
-    m, n = ten.shape[-1], one.shape[-1]
-    k = len(ten)
-    if m == 0 or n == 0:
-        return np.full(k, np.nan), np.full((k, k), np.nan)
-    area = ten.mean(axis=-1)
-    if m < 2 or n < 2:
-        return area, np.full((k, k), np.nan)
-    return area, np.atleast_2d(np.cov(ten)) / m + np.atleast_2d(np.cov(one)) / n
+def family(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
+    """Return positions of the configurations that `given` names: a label, labels, or coordinate values."""
+    if isinstance(given, Mapping):
+        inside = np.ones(cube.sizes["configuration"], bool)
+        for name, wanted in given.items():
+            coord = cube.coords.get(name)
+            if coord is None or coord.dims != ("configuration",):
+                usual = [n for n, c in cube.coords.items() if c.dims == ("configuration",)]
+                raise InputError(f"`{argument}`: {name!r} is no coordinate of the configurations; found {show(usual)}.")
+            options = list(wanted) if isinstance(wanted, (list, tuple, set, np.ndarray)) else [wanted]
+            inside &= np.isin(coord.values, options)
+        if not inside.any():
+            raise InputError(f"`{argument}`={dict(given)!r} matches no configuration of `cube`.")
+        return np.flatnonzero(inside)
+    if isinstance(given, (list, np.ndarray, xr.DataArray)):
+        labels = [plain(label) for label in np.asarray(given, dtype=object).ravel()]
+        if not labels:
+            raise InputError(f"`{argument}` names no configuration.")
+        places = [one_configuration(cube, label, argument) for label in labels]
+        return np.array(list(dict.fromkeys(places)))
+    return np.array([one_configuration(cube, given, argument)])
 
 
-def _paired(area: np.ndarray, covariance: np.ndarray, level: float) -> dict[str, float]:
-    from scipy.special import ndtr, ndtri
-
-    # rounding leaves a trace where the two components are equal
-    variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    floor = 1e-13 * float(covariance[0, 0] + covariance[1, 1])
-    error = np.sqrt(variance) if variance > floor else np.nan
-    difference = float(area[0] - area[1])
-    statistic = difference / error
-    half = float(ndtri((1 + level) / 2)) * error
-    return {
-        "estimate": difference,
-        "std_error": error,
-        "conf_low": difference - half,
-        "conf_high": difference + half,
-        "statistic": statistic,
-        "df": np.nan,
-        "p_value": 2 * float(ndtr(-abs(statistic))),
-        **_each(area, np.diag(covariance)),
-    }
-
-
-def _unpaired(a: float, b: float, var_a: float, var_b: float, n_a: int, n_b: int, level: float) -> dict[str, float]:
-    from scipy.special import stdtr, stdtrit
-
-    variance = var_a + var_b
-    error = np.sqrt(variance) if variance > 0 else np.nan
-    df = variance**2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)) if variance > 0 else np.nan
-    statistic = (a - b) / error
-    half = float(stdtrit(df, (1 + level) / 2)) * error
-    return {
-        "estimate": a - b,
-        "std_error": error,
-        "conf_low": a - b - half,
-        "conf_high": a - b + half,
-        "statistic": statistic,
-        "df": df,
-        "p_value": 2 * float(stdtr(df, -abs(statistic))),
-        **_each(np.array([a, b]), np.array([var_a, var_b])),
-    }
-
-
-def _each(area: np.ndarray, variance: np.ndarray) -> dict[str, float]:
-    error = np.sqrt(variance)
-    return {
-        "estimate_a": float(area[0]),
-        "estimate_b": float(area[1]),
-        "std_error_a": float(error[0]),
-        "std_error_b": float(error[1]),
-    }
+def one_pair(cube: xr.DataArray, a: Hashable, b: Hashable) -> tuple[int, int]:
+    """Return the positions of two different configurations."""
+    check_cube(cube)
+    first, second = one_configuration(cube, a, "a"), one_configuration(cube, b, "b")
+    if first == second:
+        raise InputError(f"`a` and `b` are both {a!r}; name two different configurations.")
+    return first, second

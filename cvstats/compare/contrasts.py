@@ -10,11 +10,13 @@ import xarray as xr
 from cvstats._check import InputError, check_level, plain
 from cvstats._results import call_text, result
 
-from .pairs import check_draws, draw_scores, family, present_rows
+from .configurations import family
+from .location import wald
+from .pairs import check_draws, present_rows
 
 if TYPE_CHECKING:
-    from cvstats.judge.choosing import Draws
     from cvstats.metrics import Metric
+    from cvstats.resample.draws import Draws
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
 # of all N over data sets. KAPPA covers what refitted models add, as in the calibrated interval of the winner.
@@ -97,8 +99,8 @@ def contrast(
     (True, 199)
     """
     from cvstats._check import entropy
+    from cvstats.cube.align import map_batches
     from cvstats.cube.make import check_cube
-    from cvstats.judge import map_batches
     from cvstats.metrics import bound_metric
     from cvstats.protocols.bootstrap import warn_once
     from cvstats.select import select_best
@@ -156,15 +158,15 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
 
 
 def _draws(cube: xr.DataArray, metric: Metric, given: xr.DataArray | None, times: int, seed: int, strata: Any) -> Draws:
-    from cvstats.judge import check_weights
-    from cvstats.protocols.bootstrap import make_draws
-    from cvstats.resample import Given
+    from cvstats.resample import given_draws, make_draws
 
     if given is None:
         return make_draws(cube, metric, times, seed, strata)
-    if "sample" in given.indexes:  # draws over all samples serve the samples at hand
+    if (
+        isinstance(given, xr.DataArray) and "sample" in given.indexes
+    ):  # draws over all samples serve the samples at hand
         given = given.isel(sample=np.isin(given.indexes["sample"], cube.indexes["sample"]))
-    return Given(check_weights(given, cube))
+    return given_draws(given, cube)
 
 
 def _units(cube: xr.DataArray) -> int:
@@ -173,13 +175,13 @@ def _units(cube: xr.DataArray) -> int:
 
 def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws) -> dict[str, Any]:
     """Return the difference of two configurations and its values over draws."""
+    from cvstats.cube.blocks import problem_on
+    from cvstats.judge import scored
     from cvstats.metrics import score
 
     first, second = (int(np.flatnonzero(side)[0]) for side in inside)
-    rows = np.ones(cube.sizes["sample"], bool)
-    values = np.full(draws.times, np.nan)
-    for at, usable, scores in draw_scores(cube, metric, draws, rows):
-        values[at] = np.where(usable, scores[:, first] - scores[:, second], np.nan)
+    _, (table,) = scored(metric, problem_on(cube, metric, compete=False), draws)
+    values = table[:, first] - table[:, second]
     own = score(cube, metric).values
     kept = values[~np.isnan(values)]
     units = _units(cube)
@@ -193,25 +195,25 @@ def _families(
     cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, select: Any, seed: int
 ) -> dict[str, Any]:
     """Return the difference of two tuned families and its values over draws."""
-    from cvstats.judge import select_and_judge
+    from cvstats.cube.blocks import problem_on
+    from cvstats.judge import Rules, decide
     from cvstats.protocols.common import final_choice
 
     value, standing, choices = [], [], []
     for side in inside:
         part = cube.isel(configuration=side)
-        run = select_and_judge(part, metric, choose=draws, select=select, ties="random", rng=seed)
-        choice = final_choice(part, metric, select=select, std_error=np.sqrt(run["score_variance"].values))
-        place = part.indexes["configuration"].get_indexer(run["selected"].values)
-        value.append(np.where(run["usable"].values, run["value"].values, np.nan))
-        standing.append(choice.scores[place])
+        out = decide(metric, problem_on(part, metric), draws, Rules(select, seed=seed))
+        choice = final_choice(part, metric, select=select, std_error=np.sqrt(out.score_variance), known=out.problem)
+        value.append(out.value)
+        standing.append(choice.scores[out.decision.place])
         choices.append(choice)
     values = value[0] - value[1]
     kept = ~np.isnan(values)
-    out = {"a": np.nan, "b": np.nan, "variance": np.nan}
+    found = {"a": np.nan, "b": np.nan, "variance": np.nan}
     if kept.sum() > 1:
         chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
         sampling = max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG
-        out = {
+        found = {
             "a": float(value[0][kept].mean()),
             "b": float(value[1][kept].mean()),
             "variance": KAPPA * sampling + chosen,
@@ -219,7 +221,7 @@ def _families(
     naive = choices[0].value - choices[1].value
     scores = np.concatenate([choice.scores for choice in choices])
     return {
-        **out,
+        **found,
         "naive": naive,
         "selected": (choices[0].label, choices[1].label),
         "draws": values,
@@ -233,22 +235,11 @@ def _noise(scores: np.ndarray) -> float:
 
 
 def _limits(values: dict[str, Any], units: int, level: float) -> dict[str, Any]:
-    from scipy.special import stdtr, stdtrit
-
-    estimate, error, df = values["a"] - values["b"], np.sqrt(values["variance"]), units - 1.0
-    varies = bool(error > values["noise"]) and df > 0
-    statistic = estimate / error if varies else np.nan
-    both, one = (float(stdtrit(df, q)) * error if varies else np.nan for q in ((1 + level) / 2, level))
+    error, df = np.sqrt(values["variance"]), units - 1.0
+    varies = error > values["noise"] and df > 0
     return {
-        "estimate": estimate,
+        **wald(values["a"] - values["b"], error if varies else np.nan, df, level, bounds=True),
         "std_error": error,
-        "conf_low": estimate - both,
-        "conf_high": estimate + both,
-        "bound_low": estimate - one,
-        "bound_high": estimate + one,
-        "statistic": statistic,
-        "df": df,
-        "p_value": 2 * float(stdtr(df, -abs(statistic))) if varies else np.nan,
         "estimate_a": values["a"],
         "estimate_b": values["b"],
         "naive": values["naive"],

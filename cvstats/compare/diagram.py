@@ -7,11 +7,11 @@ import xarray as xr
 
 from cvstats._check import check_level, check_option
 from cvstats._results import call_text
+from cvstats.kernels.signed_ranks import signed_rank
 
-from .adjust import adjust
-from .named import Cells, Dims, Variable, labelled, other_dim
-from .ranks import blocks, complete_ranks, friedman, nemenyi
-from .signed_rank import signed_rank
+from .batch import Dims
+from .multiplicity import p_adjust
+from .ranks import complete_ranks, friedman, nemenyi
 
 TESTS = ("nemenyi", "wilcoxon")
 
@@ -77,55 +77,46 @@ def critical_difference(
 
     level = check_level(level)
     check_option(test, TESTS, "test")
-    x, dims, direction = blocks(x, dim, by, direction)
-    groups, cells = Cells.of(x, dims, last=by), Cells.of(x, (*dims, by))
-    ranks, mean_rank = complete_ranks(x, dims, by, groups, direction)
-    second, coords = other_dim(x, by)
+    data, direction, ranks, mean_rank = complete_ranks(x, dim, by, direction)
     count, k = ranks.shape[-2:]
     if test == "nemenyi":
-        cd = float(studentized_range.ppf(level, k, np.inf)) * np.sqrt(k * (k + 1) / (12 * count))
+        name, cd = "Nemenyi critical difference", float(studentized_range.ppf(level, k, np.inf))
+        cd *= np.sqrt(k * (k + 1) / (12 * count))
         p_value = nemenyi(mean_rank, count)["p_value"]
         # mean ranks are multiples of 1 / (2 N): the margin only absorbs rounding
         same = np.abs(mean_rank[..., :, None] - mean_rank[..., None, :]) < cd - 1e-12
     else:
-        cd = np.nan
-        p_value = pairwise_wilcoxon(groups.pull(x, dims))
+        name, cd = "Wilcoxon-Holm comparison of ranks", np.nan
+        p_value = pairwise_wilcoxon(data.values)
         same = ~(p_value <= 1 - level)
-    clique = np.zeros((*cells.shape, k, 0), bool)
     members = [_cliques(s, m) for s, m in zip(same.reshape(-1, k, k), mean_rank.reshape(-1, k), strict=True)]
-    if members:
-        width = max(len(found) for found in members)
-        clique = np.zeros((len(members), k, width), bool)
-        for cell, found in zip(clique, members, strict=True):
-            for column, group in enumerate(found):
-                cell[group, column] = True
-        clique = clique.reshape(*cells.shape, k, width)
+    clique = np.zeros((len(members), k, max(map(len, members), default=0)), bool)
+    for cell, found in zip(clique, members, strict=True):
+        for column, group in enumerate(found):
+            cell[group, column] = True
     chi2 = friedman(ranks)[1]
-    variables: dict[str, Variable] = {
-        "mean_rank": groups.variable(mean_rank),
-        "cd": cells.variable(np.full(cells.shape, cd)),
-        "clique": groups.variable(clique, "clique"),
-        "p_value": groups.variable(p_value, second),
-        "statistic": cells.variable(chi2),
-        "df": cells.variable(np.full(cells.shape, k - 1.0)),
-        "friedman_p_value": cells.variable(chdtrc(k - 1, chi2)),
+    variables = {
+        "mean_rank": mean_rank,
+        "cd": np.full(data.shape, cd),
+        "clique": ((*data.dims, by, "clique"), clique.reshape(*data.shape, *clique.shape[1:])),
+        "p_value": p_value,
+        "statistic": chi2,
+        "df": np.full(data.shape, k - 1.0),
+        "friedman_p_value": chdtrc(k - 1, chi2),
     }
-    name = "Nemenyi critical difference" if test == "nemenyi" else "Wilcoxon-Holm comparison of ranks"
     call = call_text("critical_difference", dim=dim, by=by, level=level, test=test, direction=direction)
-    return labelled(variables, groups, test=name, call=call, conf_level=level, coords=coords)
+    return data.dataset(name, variables, call=call, level=level)
 
 
 def pairwise_wilcoxon(values: np.ndarray) -> np.ndarray:
     """Return Holm-adjusted p-values of all pairs (axes: cells, method, data set)."""
-    k, count = values.shape[-2:]
+    k = values.shape[-2]
     first, second = np.triu_indices(k, 1)
-    pairs = values[..., first, :] - values[..., second, :]
-    p = signed_rank(pairs.reshape(-1, count), "two-sided")["p_value"].reshape(-1, len(first))
+    p = signed_rank(values[..., first, :] - values[..., second, :], "two-sided")["p_value"]
     p = np.where(np.isnan(p), 1.0, p)  # two methods that never differ
-    table = np.ones((len(p), k, k))
-    for row, cell in zip(p, table, strict=True):
-        cell[first, second] = cell[second, first] = adjust(row, "holm")
-    return table.reshape(*values.shape[:-2], k, k)
+    table = np.ones((*values.shape[:-1], k))
+    table[..., first, second] = table[..., second, first] = np.apply_along_axis(p_adjust, -1, p, "holm")
+    return table
 
 
 def _cliques(same: np.ndarray, mean_rank: np.ndarray) -> list[list[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -10,8 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
 
-from .moments import moments
-from .named import Cells, Dims, as_dims, as_numbers, check_length, labelled, match
+from .batch import Batch, Dims, batch
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 _CONSTANT = 10 * np.finfo(np.float64).eps  # a standard error below this share of the mean is rounding noise
@@ -80,22 +80,15 @@ def t_test(
     """
     check_option(alternative, ALTERNATIVES, "alternative")
     level = check_level(level)
-    x = as_numbers(x)
-    dims = as_dims(x, dim)
+    data = batch(x, dim, other=other, paired=paired)
     call = call_text("t_test", dim=dim, paired=paired, mu=mu, alternative=alternative, level=level)
-    if other is None or paired:
-        cells, values, dims = differences(x, dims, other)
-        kind = "one-sample t-test" if other is None else "paired t-test"
-        found = one_sample(values)
+    if other is None:
+        kind, mean = "one-sample t-test", one_sample(data.values)
+    elif paired:
+        kind, mean = "paired t-test", one_sample(data.values - data.other)
     else:
-        check_length(x, dims)
-        given = match(x, other, free=dims)
-        check_length(given, as_dims(given, dims, "dim"), argument="other")
-        one_each = [part.isel(dict.fromkeys(dims, 0), drop=True) for part in (x, given)]
-        cells = Cells.of(xr.broadcast(*one_each)[0], ())
-        kind = "Welch t-test"
-        found = welch(_spread_over(x, cells, dims), _spread_over(given, cells, dims))
-    return _t_result(found, cells, kind, call, mu=mu, alternative=alternative, level=level)
+        kind, mean = "Welch t-test", _welch(data.values, data.other)
+    return _t_test(data, mean, kind, level, call, mu=mu, alternative=alternative)
 
 
 def corrected_t_test(
@@ -152,123 +145,155 @@ def corrected_t_test(
     (0.051, 0.141)
     """
     level = check_level(level)
-    if isinstance(test_fraction, bool) or not isinstance(test_fraction, (int, float, np.floating)):
-        raise InputError(f"`test_fraction` must be a number between 0 and 1; got {test_fraction!r}.")
-    if not 0 < test_fraction < 1:
+    number = isinstance(test_fraction, (int, float, np.floating)) and not isinstance(test_fraction, bool)
+    if not number or not 0 < test_fraction < 1:
         raise InputError(
-            "`test_fraction` is n_test / (n_test + n_train), strictly between 0 and 1 (1/k for k folds); "
-            f"got {test_fraction!r}."
+            "`test_fraction` must be a number strictly between 0 and 1: n_test / (n_test + n_train), which is 1/k for "
+            f"k folds; got {test_fraction!r}."
         )
-    x = as_numbers(x)
+    data = batch(x, dim, other=other)
+    values = data.values if other is None else data.values - data.other
+    mean = one_sample(values, inflation=float(test_fraction / (1 - test_fraction)))
     call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, level=level)
-    cells, values, _ = differences(x, as_dims(x, dim), other)
-    found = one_sample(values, inflation=float(test_fraction / (1 - test_fraction)))
-    kind = "corrected resampled t-test"
-    return _t_result(found, cells, kind, call, mu=0.0, alternative="two-sided", level=level)
+    return _t_test(data, mean, "corrected resampled t-test", level, call)
 
 
-def differences(
-    x: xr.DataArray, dims: tuple[str, ...], other: xr.DataArray | None
-) -> tuple[Cells, np.ndarray, tuple[str, ...]]:
-    """Return the values to test, cells first: `x`, or the paired differences ``x - other``."""
-    check_length(x, dims)
-    if other is not None:
-        given = match(x, other)
-        as_dims(given, dims, "dim")
-        kept = {name: coord for name, coord in x.coords.items() if name not in given.coords}
-        x = (x.astype(float) - given).assign_coords(kept)
-    cells = Cells.of(x, dims)
-    return cells, cells.pull(x, dims), dims
+class Moments(NamedTuple):
+    """Sums along the last axis: the mean is `origin` + `offset`, deviations from it are 0 where a value is missing."""
+
+    n: np.ndarray
+    origin: np.ndarray
+    offset: np.ndarray
+    ss: np.ndarray
+    deviation: np.ndarray
+    present: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean; NaN without values."""
+        return np.asarray(self.origin + self.offset)
+
+    @property
+    def std_dev(self) -> np.ndarray:
+        """Standard deviation; NaN below two values."""
+        return np.asarray(np.sqrt(self.ss / np.where(self.n > 1, self.n - 1.0, np.nan)))
 
 
-def _spread_over(x: xr.DataArray, cells: Cells, dims: tuple[str, ...]) -> np.ndarray:
-    missing = [dim for dim in cells.dims if dim not in x.dims]
-    wide = x.expand_dims({dim: cells.shape[cells.dims.index(dim)] for dim in missing})
-    return cells.pull(wide, dims)
+def moments(values: np.ndarray) -> Moments:
+    """Return count, mean and sum of squares of the values that are not NaN.
+
+    By hand, because scipy drops NaN in a loop over cells and loses digits to a large mean: subtracting the first value
+    of a cell is exact or nearly so, and leaves numbers of the size of the spread.
+    """
+    present = ~np.isnan(values)
+    n = present.sum(-1)
+    full = bool((n == values.shape[-1]).all())
+    origin = values[..., :1] if full else np.take_along_axis(values, present.argmax(-1)[..., None], -1)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        deviation = values - origin
+        offset = np.zeros(n.shape)
+        for _ in range(2):  # the second pass takes what rounding left
+            if not full:
+                deviation[~present] = 0.0
+            step = deviation.sum(-1) / n
+            deviation -= step[..., None]
+            offset = offset + step
+        if not full:
+            deviation[~present] = 0.0
+        ss = np.einsum("...i,...i->...", deviation, deviation)
+    ss = np.where(np.isfinite(ss), ss, np.nan)  # too large for a sum of squares
+    return Moments(n, origin[..., 0], offset, ss, deviation, present)
 
 
-class TFound(NamedTuple):
-    """What the kernels hand back; `center` + `offset` is the estimate, kept apart so that ``- mu`` is exact."""
+class Mean(NamedTuple):
+    """A mean, or a difference of two; `origin` and `offset` stay apart so that subtracting `mu` is exact."""
 
-    center: np.ndarray
+    n: np.ndarray
+    origin: np.ndarray
     offset: np.ndarray
     std_error: np.ndarray
     df: np.ndarray
-    spread: np.ndarray
-    n: np.ndarray
+    std_dev: np.ndarray
     size: np.ndarray  # magnitude against which a standard error counts as rounding noise
 
 
-def one_sample(values: np.ndarray, *, inflation: float = 0.0) -> TFound:
-    """Return mean and standard error along the last axis; `inflation` is added to 1/n."""
+def one_sample(values: np.ndarray, *, inflation: float = 0.0) -> Mean:
+    """Return the mean along the last axis; `inflation` is added to 1/n."""
     m = moments(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sd = np.sqrt(m.ss / (m.n - 1))
-        std_error = sd * np.sqrt(1 / m.n + inflation)
-    return TFound(m.origin, m.offset, std_error, m.n - 1.0, sd, m.n, np.abs(m.origin + m.offset))
+    with np.errstate(divide="ignore"):
+        std_error = m.std_dev * np.sqrt(1 / m.n + inflation)
+    return Mean(m.n, m.origin, m.offset, std_error, m.n - 1.0, m.std_dev, np.abs(m.mean))
 
 
-def welch(a: np.ndarray, b: np.ndarray) -> TFound:
+def _welch(a: np.ndarray, b: np.ndarray) -> Mean:
     """Return the difference of means with Welch's standard error and degrees of freedom."""
     ma, mb = moments(a), moments(b)
     with np.errstate(invalid="ignore", divide="ignore"):
-        origin, offset = ma.origin - mb.origin, ma.offset - mb.offset
-        va, vb = ma.ss / (ma.n - 1), mb.ss / (mb.n - 1)
-        qa, qb = va / ma.n, vb / mb.n
-        largest = np.maximum(qa, qb)
-        ra, rb = qa / largest, qb / largest
-        df = (ra + rb) ** 2 / (ra**2 / (ma.n - 1) + rb**2 / (mb.n - 1))
-    size = np.maximum(np.abs(ma.origin + ma.offset), np.abs(mb.origin + mb.offset))
+        qa, qb = ma.std_dev**2 / ma.n, mb.std_dev**2 / mb.n
+        share = qa / (qa + qb)
+        df = 1 / (share**2 / (ma.n - 1) + (1 - share) ** 2 / (mb.n - 1))
     few = np.minimum(ma.n, mb.n)
-    return TFound(
-        origin,
-        offset,
+    return Mean(
+        np.where(few < 2, few, ma.n + mb.n),
+        ma.origin - mb.origin,
+        ma.offset - mb.offset,
         np.sqrt(qa + qb),
         df,
-        np.sqrt((va + vb) / 2),
-        np.where(few < 2, few, ma.n + mb.n),
-        size,
+        np.sqrt((ma.std_dev**2 + mb.std_dev**2) / 2),
+        np.maximum(np.abs(ma.mean), np.abs(mb.mean)),
     )
 
 
-def _t_result(
-    found: TFound, cells: Cells, kind: str, call: str, *, mu: float, alternative: str, level: float
+def _t_test(
+    data: Batch, mean: Mean, kind: str, level: float, call: str, *, mu: float = 0.0, alternative: str = "two-sided"
 ) -> xr.Dataset:
-    from scipy.special import stdtr, stdtrit
+    few = mean.n < 2
+    bad = few | ~(mean.std_error > _CONSTANT * mean.size)
+    data.warn(bad, f"{kind}: fewer than two values or no variation")
+    error, df = np.where(bad, np.nan, mean.std_error), np.where(bad, np.nan, mean.df)
+    estimate, shift = mean.origin + mean.offset, (mean.origin - mu) + mean.offset
+    variables = {
+        **wald(estimate, error, df, level, shift=shift, alternative=alternative, bounds=True),
+        "std_error": np.where(few, np.nan, mean.std_error),
+        "effect_size": np.where(bad, np.nan, shift) / mean.std_dev,
+        "n": mean.n,
+    }
+    return data.dataset(kind, variables, call=call, level=level, interval="t")
 
-    few = found.n < 2
-    constant = ~few & ~(found.std_error > _CONSTANT * found.size)
-    cells.warn(few | constant, f"{kind}: fewer than two values or no variation")
-    usable = ~(few | constant)
-    estimate = np.where(found.n > 0, found.center + found.offset, np.nan)
+
+def wald(
+    estimate: Any,
+    std_error: Any,
+    df: Any,
+    level: float,
+    *,
+    shift: Any = None,
+    alternative: str = "two-sided",
+    bounds: bool = False,
+) -> dict[str, Any]:
+    """Return limits, statistic and p-value of an estimate: Student's t, or normal without `df`.
+
+    `shift` is the distance from the null hypothesis, the estimate itself unless given; `bounds` adds one-sided limits.
+    A standard error of NaN makes all NaN.
+    """
+    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+    below, quantile = (ndtr, ndtri) if df is None else (partial(stdtr, df), partial(stdtrit, df))
+    both, one = quantile((1 + level) / 2) * std_error, quantile(level) * std_error
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (found.center - mu) + found.offset
-        statistic = np.where(usable, shift / found.std_error, np.nan)
-        effect = np.where(usable, shift / found.spread, np.nan)
-    df = np.where(usable, found.df, np.nan)
-    if alternative == "two-sided":
-        p_value = 2 * stdtr(df, -np.abs(statistic))
-    else:
-        p_value = stdtr(df, statistic if alternative == "less" else -statistic)
-    both = stdtrit(df, (1 + level) / 2) * found.std_error
-    one = stdtrit(df, level) * found.std_error
-    low, high = estimate - both, estimate + both
+        statistic = (estimate if shift is None else shift) / std_error
+    low, high, p_value = estimate - both, estimate + both, 2 * below(-np.abs(statistic))
     if alternative == "less":
-        low, high = np.where(usable, -np.inf, np.nan), estimate + one
+        low, high, p_value = np.where(np.isnan(one), np.nan, -np.inf), estimate + one, below(statistic)
     elif alternative == "greater":
-        low, high = estimate - one, np.where(usable, np.inf, np.nan)
-    values = {
+        low, high, p_value = estimate - one, np.where(np.isnan(one), np.nan, np.inf), below(-statistic)
+    return {
         "estimate": estimate,
-        "std_error": np.where(few, np.nan, found.std_error),
+        "std_error": std_error,
         "conf_low": low,
         "conf_high": high,
-        "bound_low": estimate - one,
-        "bound_high": estimate + one,
+        **({"bound_low": estimate - one, "bound_high": estimate + one} if bounds else {}),
         "statistic": statistic,
-        "df": df,
+        "df": np.nan if df is None else df,
         "p_value": p_value,
-        "effect_size": effect,
-        "n": found.n,
     }
-    variables = {name: cells.variable(part) for name, part in values.items()}
-    return labelled(variables, cells, test=kind, call=call, conf_level=level, interval="t")

@@ -1,26 +1,86 @@
-"""Comparisons of methods over data sets by ranks: Friedman, Iman-Davenport, Skillings-Mack and Nemenyi."""
+"""Comparisons by ranks: Wilcoxon, Friedman, Iman-Davenport, Skillings-Mack and Nemenyi."""
 
 from __future__ import annotations
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, plain
+from cvstats._check import InputError, check_count, check_option, plain
 from cvstats._results import call_text
+from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 
-from .named import (
-    Cells,
-    Dims,
-    Variable,
-    as_dims,
-    as_numbers,
-    check_by,
-    check_length,
-    direction_of,
-    labelled,
-    labels_of,
-    other_dim,
-)
+from .batch import Batch, Dims, as_numbers, batch, direction_of
+from .location import ALTERNATIVES
+
+
+def wilcoxon_test(
+    x: xr.DataArray,
+    dim: Dims,
+    *,
+    other: xr.DataArray | None = None,
+    alternative: str = "two-sided",
+    digits: int | None = None,
+) -> xr.Dataset:
+    """Test whether `x`, or the paired difference ``x - other``, is symmetric about zero.
+
+    The statistic is R's V, the sum of the ranks of ``|difference|`` over the positive differences. Zeros are dropped
+    first; ties share their mean rank.
+
+    Up to 50 non-zero differences the p-value is exact: it comes from the permutation distribution of V given the
+    (mid-)ranks at hand, all ``2**n`` sign patterns equally likely, so ties are covered. Above that, V is taken as
+    normal with mean ``sum(rank) / 2``, variance ``sum(rank**2) / 4`` (which corrects for ties) and a continuity
+    correction of one half, as R's ``wilcox.test(exact=FALSE)``. Two-sided p-values are twice the smaller tail.
+
+    Parameters
+    ----------
+    x : DataArray
+        Numbers; NaN is left out with its partner.
+    dim : str or sequence of str
+        Where the pairs lie (for a comparison over data sets, the data sets). All other dimensions are mapped over.
+    other : DataArray, optional
+        The second sample, matched by label.
+    alternative : {"two-sided", "less", "greater"}
+        "greater": `x` tends to exceed `other`.
+    digits : int, optional
+        Significant digits to which differences are rounded before ranking. Decimal data need it: 0.3 - 0.2 and
+        0.2 - 0.1 differ in their last bit, and the tie is lost. The default compares exactly, as R does.
+
+    Returns
+    -------
+    Dataset
+        ``statistic`` (V), ``p_value``, ``effect_size`` (rank-biserial correlation, -1 to 1), ``n`` (non-zero
+        differences), ``n_zero`` and ``exact``.
+
+    Notes
+    -----
+    Without any non-zero difference the result is NaN with one warning. With fewer than six of them no two-sided p-value
+    can be below .05. Data sets count as independent and equally important.
+
+    References
+    ----------
+    Wilcoxon (1945), Individual comparisons by ranking methods, Biometrics Bulletin 1, 80-83.
+    https://doi.org/10.2307/3001968
+    Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> a = xr.DataArray([10.4, 26.5, 23.3, 34.2, 23.4, 16.7], dims="dataset")
+    >>> b = xr.DataArray([10.6, 26.9, 23.2, 34.9, 24.4, 18.0], dims="dataset")
+    >>> test = cs.wilcoxon_test(a, "dataset", other=b)
+    >>> float(test.statistic), float(test.p_value)
+    (1.0, 0.0625)
+    """
+    check_option(alternative, ALTERNATIVES, "alternative")
+    if digits is not None:
+        check_count(digits, "digits")
+    data = batch(x, dim, other=other)
+    found = signed_rank(data.values if other is None else data.values - data.other, alternative, digits)
+    data.warn(found["n"] == 0, "Wilcoxon test: no difference other than zero")
+    call = call_text("wilcoxon_test", dim=dim, alternative=alternative, digits=digits)
+    return data.dataset("Wilcoxon signed-rank test", found, call=call)
 
 
 def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None = None) -> xr.Dataset:
@@ -74,37 +134,36 @@ def friedman_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None 
     """
     from scipy.special import chdtrc, fdtrc
 
-    x, dims, direction = blocks(x, dim, by, direction)
-    groups = Cells.of(x, dims, last=by)
-    cells = Cells.of(x, (*dims, by))
-    ranks, mean_rank = block_ranks(np.swapaxes(groups.pull(x, dims), -1, -2), direction)
+    direction = direction_of(as_numbers(x), direction)
+    data = batch(x, dim, by=by)
+    ranks, mean_rank = block_ranks(np.swapaxes(data.values, -1, -2), direction)
     k = ranks.shape[-1]
     count, chi2 = friedman(ranks)
     gaps = np.isnan(ranks).any((-2, -1))
-    if gaps.any():
-        chi2[gaps] = skillings_mack(ranks[gaps])
-    cells.warn(np.isnan(chi2), "Friedman test: everything is tied, or methods are not linked by common data sets")
-    df = np.where(np.isnan(chi2), np.nan, k - 1.0)
+    chi2[gaps] = skillings_mack(ranks[gaps])
+    lost = np.isnan(chi2)
+    data.warn(lost, "Friedman test: everything is tied, or methods are not linked by common data sets")
+    df = np.where(lost, np.nan, k - 1.0)
+    f_df = np.where(gaps, np.nan, df)  # Iman and Davenport's F is for complete tables
     with np.errstate(invalid="ignore", divide="ignore"):
-        f = np.where(gaps, np.nan, (count - 1) * chi2 / np.maximum(count * (k - 1) - chi2, 0.0))
-        f_residual = np.where(np.isnan(f), np.nan, df * (count - 1))
-        values = {
+        f = (count - 1) * chi2 / np.maximum(count * f_df - chi2, 0.0)
+        f_df = np.where(np.isnan(f), np.nan, f_df)
+        variables = {
             "statistic": chi2,
             "df": df,
             "p_value": chdtrc(df, chi2),
             "f_statistic": f,
-            "f_df": np.where(np.isnan(f), np.nan, df),
-            "f_df_residual": f_residual,
-            "f_p_value": fdtrc(df, f_residual, f),
+            "f_df": f_df,
+            "f_df_residual": f_df * (count - 1),
+            "f_p_value": fdtrc(f_df, f_df * (count - 1), f),
             "effect_size": np.where(gaps, np.nan, chi2 / (count * (k - 1))),
             "n": count,
+            "mean_rank": mean_rank,
         }
-    variables: dict[str, Variable] = {name: cells.variable(part) for name, part in values.items()}
-    variables["mean_rank"] = groups.variable(mean_rank)
-    names = ("Friedman test", "Friedman or Skillings-Mack test", "Skillings-Mack test")
-    test = names[int(gaps.any()) + int(gaps.all())]
-    call = call_text("friedman_test", dim=dim, by=by, direction=direction)
-    return labelled(variables, groups, test=test, call=call)
+    test = ("Friedman test", "Friedman or Skillings-Mack test", "Skillings-Mack test")[
+        int(gaps.any()) + int(gaps.all())
+    ]
+    return data.dataset(test, variables, call=call_text("friedman_test", dim=dim, by=by, direction=direction))
 
 
 def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None = None) -> xr.Dataset:
@@ -147,55 +206,27 @@ def nemenyi_test(x: xr.DataArray, dim: Dims, *, by: str, direction: str | None =
     >>> round(float(p.sel({"method": "a", "method_other": "c"})), 5)
     0.00019
     """
-    x, dims, direction = blocks(x, dim, by, direction)
-    groups = Cells.of(x, dims, last=by)
-    ranks, mean_rank = complete_ranks(x, dims, by, groups, direction)
-    second, coords = other_dim(x, by)
-    found = nemenyi(mean_rank, ranks.shape[-2])
-    variables = {name: groups.variable(part, second) for name, part in found.items()}
-    variables["mean_rank"] = groups.variable(mean_rank)
-    call = call_text("nemenyi_test", dim=dim, by=by, direction=direction)
-    return labelled(variables, groups, test="Nemenyi test", call=call, coords=coords)
-
-
-def blocks(x: xr.DataArray, dim: Dims, by: str, direction: str | None) -> tuple[xr.DataArray, tuple[str, ...], str]:
-    """Check a table of data sets by methods; settle which end of the scale gets rank 1."""
-    x = as_numbers(x)
-    direction = direction_of(x, direction)
-    dims = as_dims(x, dim)
-    check_by(x, by, dims)
-    check_length(x, dims)
-    return x, dims, direction
+    data, direction, ranks, mean_rank = complete_ranks(x, dim, by, direction)
+    variables = {**nemenyi(mean_rank, ranks.shape[-2]), "mean_rank": mean_rank}
+    return data.dataset("Nemenyi test", variables, call=call_text("nemenyi_test", dim=dim, by=by, direction=direction))
 
 
 def complete_ranks(
-    x: xr.DataArray, dims: tuple[str, ...], by: str, groups: Cells, direction: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks and mean ranks of a table that must have no gaps."""
-    values = groups.pull(x, dims)
-    gaps = np.isnan(values)
-    if gaps.any():
-        first = np.argwhere(np.isnan(x.values))[0]
-        at = ", ".join(f"{d}={plain(labels_of(x, d)[i])!r}" for d, i in zip(x.dims, first, strict=True))
+    x: xr.DataArray, dim: Dims, by: str, direction: str | None
+) -> tuple[Batch, str, np.ndarray, np.ndarray]:
+    """Return a table of data sets by methods that must have no gaps, its direction, ranks and mean ranks."""
+    direction = direction_of(as_numbers(x), direction)
+    data = batch(x, dim, by=by)
+    gaps = np.argwhere(np.isnan(x.values))
+    if len(gaps):
+        at = ", ".join(f"{d}={plain(x[d].values[i])!r}" for d, i in zip(x.dims, gaps[0], strict=True))
         raise InputError(
-            f"`x` has {int(gaps.sum())} missing cells (the first at {at}); pairwise comparisons need every method on "
+            f"`x` has {len(gaps)} missing cells (the first at {at}); pairwise comparisons need every method on "
             "every data set. Drop incomplete data sets or methods, or use `friedman_test`, which allows gaps."
         )
-    return block_ranks(np.swapaxes(values, -1, -2), direction)
-
-
-def block_ranks(values: np.ndarray, direction: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return mid-ranks within blocks (last axis: methods) and their means; blocks with one method become NaN."""
-    from scipy.stats import rankdata
-
-    signed = -values if direction == "maximize" else values
-    ranks = rankdata(signed, axis=-1, nan_policy="omit")
-    present = (~np.isnan(ranks)).sum(-1, keepdims=True)
-    ranks = np.where(present > 1, ranks, np.nan)
-    scaled = ranks * (values.shape[-1] + 1) / (present + 1)
-    used = (~np.isnan(ranks)).sum(-2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return ranks, np.nansum(scaled, -2) / used
+    if f"{by}_other" in x.dims:
+        raise InputError(f"`x` already has a dimension '{by}_other', which the pairwise table needs; rename it.")
+    return data, direction, *block_ranks(np.swapaxes(data.values, -1, -2), direction)
 
 
 def friedman(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,17 +250,13 @@ def skillings_mack(ranks: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         share = weight * (centred**2).sum(-1, keepdims=True) / (k_block * (k_block - 1))
     share = np.where(k_block > 1, share, 0.0)
-    here = present.astype(float)
-    covariance = -np.einsum("...ij,...il->...jl", here * share, here)
-    diagonal = (here * share * k_block).sum(-2)
-    covariance[..., np.arange(k), np.arange(k)] += diagonal
+    given = present.astype(float)
+    covariance = -np.einsum("...ij,...il->...jl", given * share, given)
+    covariance[..., np.arange(k), np.arange(k)] += (given * share * k_block).sum(-2)
     # a null direction is expected (ranks sum to a constant); a second one means unlinked methods
-    values, vectors = np.linalg.eigh(covariance)
-    floor = values[..., -1:] * k * 1e-12
-    inverse = np.where(values > floor, 1 / np.where(values > floor, values, 1.0), 0.0)
-    score = np.einsum("...j,...jl->...l", adjusted, vectors)
-    rank = (values > floor).sum(-1)
-    return np.where(rank == k - 1, (score**2 * inverse).sum(-1), np.nan)
+    inverse = np.linalg.pinv(covariance, rcond=k * 1e-12, hermitian=True)
+    rank = np.einsum("...jl,...lj->...", covariance, inverse).round()
+    return np.where(rank == k - 1, np.einsum("...j,...jl,...l->...", adjusted, inverse, adjusted), np.nan)
 
 
 def nemenyi(mean_rank: np.ndarray, count: int) -> dict[str, np.ndarray]:

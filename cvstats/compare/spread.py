@@ -8,10 +8,11 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
 
-from .moments import Anova, Moments, anova, anova_against, moments, rounding, unit_scale
-from .named import Cells, Dims, Variable, as_dims, as_numbers, check_by, check_length, labelled, level_index, match
+from .batch import Batch, Dims, batch
+from .location import Moments, moments
 
 CENTERS = ("median", "mean", "trimmed")
+_TINY = 16 * np.finfo(np.float64).eps
 
 
 def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", trim: float = 0.1) -> xr.Dataset:
@@ -61,16 +62,13 @@ def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", 
     check_option(center, CENTERS, "center")
     if not 0 <= trim < 0.5:
         raise InputError(f"`trim` must be at least 0 and below 0.5; got {trim!r}.")
-    x, dims = _grouped(x, dim, by)
-    groups = Cells.of(x, dims, last=by)
-    m = moments(groups.pull(x, dims))
-    z = _distances(m, center, trim)
-    noise = rounding(m.deviation, (-2, -1))
-    spread = moments(z)
-    found = anova(spread.n, spread.origin + spread.offset, spread.ss, noise)
+    data = batch(x, dim, by=by)
+    m = moments(data.values)
+    z = moments(_distances(m, center, trim))
     names = {"median": "Brown-Forsythe test", "mean": "Levene test", "trimmed": "Levene test (trimmed mean)"}
+    found = f_test(z.n, z.mean, z.ss, rounding(m.deviation, (-2, -1)))
     call = call_text("levene_test", dim=dim, by=by, center=center, trim=trim if center == "trimmed" else None)
-    return _anova_result(found, m, x, dims, by, groups, names[center], call)
+    return _spread_test(data, m, found, names[center], call, least=2)
 
 
 def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) -> xr.Dataset:
@@ -119,17 +117,12 @@ def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) 
     >>> round(float(test.p_value.sel({"method": "TT"})), 4), float(test.variance_ratio.sel({"method": "TT"}))
     (0.1562, 0.0625)
     """
-    x, dims = _grouped(x, dim, by)
-    groups = Cells.of(x, dims, last=by)
-    m = moments(groups.pull(x, dims))
-    n, mean, ss, noise = obrien_groups(m)
+    data = batch(x, dim, by=by)
+    reference = None if against is None else data.level(against)
+    m = moments(data.values)
+    found = f_test(*obrien_groups(m), reference)
     call = call_text("obrien_test", dim=dim, by=by, against=against)
-    if against is None:
-        found = anova(n, mean, ss, noise)
-        return _anova_result(found, m, x, dims, by, groups, "O'Brien test", call, least=3)
-    reference = level_index(x, by, against)
-    found = anova_against(n, mean, ss, noise, reference)
-    return _anova_result(found, m, x, dims, by, groups, "O'Brien test", call, least=3, reference=reference)
+    return _spread_test(data, m, found, "O'Brien test", call, least=3, reference=reference)
 
 
 def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level: float = 0.95) -> xr.Dataset:
@@ -179,19 +172,13 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
     from scipy.special import stdtr, stdtrit
 
     level = check_level(level)
-    x = as_numbers(x)
-    dims = as_dims(x, dim)
-    check_length(x, dims, minimum=3)
-    given = match(x, other)
-    as_dims(given, dims, "dim")
-    first, second = xr.broadcast(x, given)
-    cells = Cells.of(first, dims)
-    statistic, df, correlation, ratio, left_over, bad = pitman_morgan(cells.pull(first, dims), cells.pull(second, dims))
-    cells.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")
+    data = batch(x, dim, other=other, minimum=3)
+    statistic, df, correlation, ratio, left_over, bad = pitman_morgan(data.values, data.other)
+    data.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")
     with np.errstate(invalid="ignore", divide="ignore"):
         k = 1 + 2 * left_over * stdtrit(df, (1 + level) / 2) ** 2 / df
         wide = k + np.sqrt(k**2 - 1)
-    values = {
+    variables = {
         "estimate": ratio,
         "conf_low": ratio / wide,
         "conf_high": ratio * wide,
@@ -201,9 +188,8 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
         "effect_size": correlation,
         "n": np.where(bad, np.nan, df + 2),
     }
-    variables = {name: cells.variable(part) for name, part in values.items()}
     call = call_text("pitman_morgan_test", dim=dim, level=level)
-    return labelled(variables, cells, test="Pitman-Morgan test", call=call, conf_level=level, interval="t")
+    return data.dataset("Pitman-Morgan test", variables, call=call, level=level, interval="t")
 
 
 def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -212,8 +198,7 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     Only the squares vary within a group, so the transform itself is never formed:
     ``r - mean(r) = n (n - 1.5) / ((n - 1) (n - 2)) * (d**2 - mean(d**2))``.
     """
-    squares = m.deviation / unit_scale(m.deviation, (-2, -1))
-    np.multiply(squares, squares, out=squares)
+    squares = _unit(m.deviation, (-2, -1)) ** 2
     noise = rounding(squares, (-2, -1))
     n = m.n.astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -230,11 +215,8 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
 def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return t, df, correlation of sum and difference, variance ratio, ``1 - r**2`` of the pairs, and bad cells."""
     gap = np.isnan(a) | np.isnan(b)
-    da = moments(np.where(gap, np.nan, a)).deviation
-    db = moments(np.where(gap, np.nan, b)).deviation
-    scale = unit_scale(np.stack([da, db]), (0, -1))[0]
-    with np.errstate(invalid="ignore"):
-        plus, minus = (da + db) / scale, (da - db) / scale
+    da, db = _unit(np.stack([moments(np.where(gap, np.nan, part)).deviation for part in (a, b)]), (0, -1))
+    plus, minus = da + db, da - db
     n = (~gap).sum(-1)
     df = np.where(n > 2, n - 2.0, np.nan)
     noise = np.maximum(n, 1) * rounding(np.abs(plus) + np.abs(minus), (-1,)) ** 2
@@ -246,74 +228,85 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
         bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
         statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
         correlation = statistic / np.sqrt(statistic**2 + df)
-        sa, sb, sab = (np.einsum("...i,...i->...", u / scale, v / scale) for u, v in ((da, da), (db, db), (da, db)))
+        sa, sb, sab = (np.einsum("...i,...i->...", u, v) for u, v in ((da, da), (db, db), (da, db)))
         left_over = np.where(bad, np.nan, 1 - sab**2 / (sa * sb))
         ratio = np.where(bad, np.nan, sa / sb)
     return statistic, np.where(bad, np.nan, df), correlation, ratio, left_over, bad
 
 
-def _grouped(x: xr.DataArray, dim: Dims, by: str) -> tuple[xr.DataArray, tuple[str, ...]]:
-    x = as_numbers(x)
-    dims = as_dims(x, dim)
-    check_by(x, by, dims)
-    check_length(x, dims)
-    return x, dims
-
-
 def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
     """Return ``|x - centre|`` with NaN where a value is missing."""
     deviation = np.where(m.present, m.deviation, np.nan)
-    if center == "mean":
-        # the mean of the deviations is zero up to rounding, which the second pass of `moments` has measured
-        middle = m.deviation.sum(-1, keepdims=True) / np.maximum(m.n, 1)[..., None]
-        return np.asarray(np.abs(deviation - middle))
-    ordered = np.sort(deviation, axis=-1)
-    n = m.n[..., None]
-    last = np.maximum(n - 1, 0)
-    if center == "median":
-        low, high = (np.take_along_axis(ordered, at, -1) for at in (last // 2, np.minimum(n // 2, last)))
-        return np.asarray(np.abs(deviation - (low + high) / 2))
-    cut = np.floor(n * trim).astype(int)
-    place = np.arange(deviation.shape[-1])
+    # what is left of the sorted values is averaged: the middle one or two of them give the median
+    cuts = {"median": np.maximum(m.n - 1, 0) // 2, "mean": np.zeros_like(m.n), "trimmed": np.floor(m.n * trim)}
+    cut, n, place = cuts[center][..., None], m.n[..., None], np.arange(deviation.shape[-1])
     kept = (place >= cut) & (place < n - cut)
     with np.errstate(invalid="ignore", divide="ignore"):
-        middle = np.where(kept, ordered, 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
+        middle = np.where(kept, np.sort(deviation, axis=-1), 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
     return np.asarray(np.abs(deviation - middle))
 
 
-def _anova_result(
-    found: Anova,
+def f_test(
+    n: np.ndarray, mean: np.ndarray, ss: np.ndarray, noise: np.ndarray, reference: int | None = None
+) -> dict[str, np.ndarray]:
+    """Return the one-way F of groups (last axis), or of each group against the reference, which itself gets NaN.
+
+    From sums, because scipy has no F for cells whose groups differ in size. Empty groups are left out. `noise` is the
+    size of rounding errors in a single value; a residual sum of squares below it counts as zero.
+    """
+    from scipy.special import fdtrc
+
+    if reference is not None:
+        n, mean, ss = (np.stack(np.broadcast_arrays(part, part[..., [reference]]), -1) for part in (n, mean, ss))
+        noise = noise[..., None]
+    filled = n > 0
+    mean, ss = np.where(filled, mean, 0.0), np.where(filled, ss, 0.0)
+    total, within = n.sum(-1), ss.sum(-1)
+    df, df_residual = filled.sum(-1) - 1.0, total - filled.sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        grand = (n * mean).sum(-1, keepdims=True) / total[..., None]
+        between = (n * (mean - grand) ** 2).sum(-1)
+        lost = ~((df > 0) & (df_residual > 0) & (within > total * noise**2))
+        if reference is not None:
+            lost[..., reference] = True
+        df, df_residual = np.where(lost, np.nan, df), np.where(lost, np.nan, df_residual)
+        statistic = (between / df) / (within / df_residual)
+    return {
+        "statistic": statistic,
+        "df": df,
+        "df_residual": df_residual,
+        "p_value": fdtrc(df, df_residual, statistic),
+        "effect_size": np.where(lost, np.nan, between) / (between + within),
+    }
+
+
+def rounding(deviation: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return how large rounding errors of a single value are, given what was subtracted to get it."""
+    return np.asarray(_TINY * np.abs(deviation).max(axes, initial=0.0))
+
+
+def _unit(deviation: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return deviations over the power of two above the largest, so that fourth powers neither overflow nor vanish."""
+    largest = np.abs(deviation).max(axes, initial=0.0, keepdims=True)
+    return np.asarray(np.ldexp(deviation, -np.frexp(largest)[1]))
+
+
+def _spread_test(
+    data: Batch,
     m: Moments,
-    x: xr.DataArray,
-    dims: tuple[str, ...],
-    by: str,
-    groups: Cells,
+    found: dict[str, np.ndarray],
     test: str,
     call: str,
     *,
-    least: int = 2,
+    least: int,
     reference: int | None = None,
 ) -> xr.Dataset:
-    from scipy.special import fdtrc
-
-    cells = Cells.of(x, (*dims, by)) if reference is None else groups
-    bad = np.isnan(found.statistic)
+    bad = np.isnan(found["statistic"])
+    std_dev = m.std_dev
+    ratio = {}
     if reference is not None:
         bad[..., reference] = False
-    cells.warn(bad, f"{test}: fewer than {least} values in a group, or no variation within the groups")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        std_dev = np.where(m.n > 1, np.sqrt(m.ss / (m.n - 1)), np.nan)
-    values = {
-        "statistic": found.statistic,
-        "df": np.where(np.isnan(found.statistic), np.nan, found.df),
-        "df_residual": np.where(np.isnan(found.statistic), np.nan, found.df_residual),
-        "p_value": fdtrc(found.df, found.df_residual, found.statistic),
-        "effect_size": found.effect,
-    }
-    variables: dict[str, Variable] = {name: cells.variable(part) for name, part in values.items()}
-    if reference is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = (std_dev / std_dev[..., reference : reference + 1]) ** 2
-        variables["variance_ratio"] = groups.variable(ratio)
-    variables["std_dev"] = groups.variable(std_dev)
-    return labelled(variables, groups, test=test, call=call)
+            ratio["variance_ratio"] = (std_dev / std_dev[..., [reference]]) ** 2
+    data.warn(bad, f"{test}: fewer than {least} values in a group, or no variation within the groups")
+    return data.dataset(test, {**found, **ratio, "std_dev": std_dev}, call=call)

@@ -14,11 +14,12 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.kernels.problem import Problem
+from cvstats.kernels import Problem
 from cvstats.kernels.scan import scan
 
-from .kinds import encode, unique
+from .kinds import encode
 from .make import check_cube, class_names, is_lazy
+from .values import unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -43,25 +44,6 @@ def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
         stray = unique(values[codes == -1])
         raise InputError(f"coordinate 'label' holds {show(stray)}, not among the classes {show(names)}.")
     return codes, len(names)
-
-
-def metric_values(block: Any, metric: Metric, kind: str, threshold: float | None, n_classes: int) -> Any:
-    """Return raw predictions (class axis first when there is one) in the form `metric` uses; NaN stays NaN."""
-    if metric.uses == "label" and kind != "label":
-        if n_classes > 2:
-            hard = np.argmax(block, axis=0).astype(float)
-            missing = np.isnan(block).any(axis=0)
-        else:
-            hard = (block > threshold).astype(np.float32)
-            missing = np.isnan(block)
-        if missing.any():
-            hard[missing] = np.nan
-        return hard
-    if metric.uses == "margin":
-        return block.astype(np.float64, copy=False) - threshold
-    if metric.uses == "survival" and kind == "value":
-        return -block  # a predicted time: the shorter, the higher the risk
-    return block
 
 
 def check_kind(cube: xr.DataArray, metric: Metric) -> None:
@@ -113,39 +95,57 @@ def raw_block(cube: xr.DataArray) -> Any:
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
     check_cube(cube)
-    check_kind(cube, metric)
     if is_lazy(cube):
         raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    data = as_problem(cube, metric)
+    if data.finite:
+        check_finite(data.p, data.finite, cube["sample"].values)
+    return data
+
+
+def as_problem(cube: xr.DataArray, metric: Metric | None = None) -> Problem:
+    """Return labels and predictions as they lie, in memory or on dask, without a look at the predictions."""
+    if metric is not None:
+        check_kind(cube, metric)
+    coords = cube.coords.variables
     y, n_classes = encode_labels(cube)
-    kind = str(cube.coords["kind"].item())
-    p = metric_values(raw_block(cube), metric, kind, threshold(cube), n_classes)
-    if metric.family != "rank" and metric.uses in ("value", "margin"):
-        check_finite(p, metric, cube)
-    batch = batch_dims(cube)
-    label = cube["label"].dims
+    batch, label = batch_dims(cube), coords["label"].dims
     if any(dim in label for dim in batch):
-        sizes = [cube.sizes[dim] for dim in ("sample", *batch)]
-        shape = dict(zip(("sample", *batch), sizes, strict=True))
+        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch)}
         wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
         flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     y = np.where(np.isnan(y), 0.0, y)
-    event = cube["event"].values.astype(float) if "event" in cube.coords else None
-    weight = cube["weight"].values.astype(float) if "weight" in cube.coords else None
-    return Problem(y, p, weight, event, n_classes)
+    event, weight = (coords[name].values.astype(float) if name in coords else None for name in ("event", "weight"))
+    kind = str(coords["kind"].values.item())
+    finite = metric is not None and metric.family != "rank" and metric.uses in ("value", "margin")
+    name = metric.name if metric is not None and finite else ""
+    return Problem(
+        y,
+        raw_block(cube),
+        weight,
+        event,
+        n_classes,
+        kind,
+        threshold(cube),
+        finite=name,
+        names=coords["configuration"].values,
+        complexity=coords["complexity"].values.astype(float) if "complexity" in coords else None,
+    )
 
 
-def check_finite(p: np.ndarray, metric: Metric, cube: xr.DataArray) -> None:
-    """Raise for infinite predictions, which only rank metrics can use."""
-    found = scan(p)
-    if np.isfinite(found.low) and np.isfinite(found.high):
+def check_finite(p: np.ndarray, metric: str, samples: np.ndarray | None = None) -> None:
+    """Raise for infinite predictions, which only rank metrics can use; `samples` are their names, if known."""
+    seen = scan(p)
+    if np.isfinite(seen.low) and np.isfinite(seen.high):
         return
     bad = np.isinf(p)
     if bad.any():
-        rows = bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3))
+        rows = np.flatnonzero(bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3)))
+        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
         raise InputError(
-            f"metric {metric.name!r} needs finite predictions; found infinite ones for samples "
-            f"{show(cube['sample'].values[rows])}. Rank metrics such as auc accept them."
+            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
+            "Rank metrics such as auc accept them."
         )
 
 

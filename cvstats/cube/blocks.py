@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, warn
-from cvstats.kernels.scan import Scan, scan
+from cvstats.kernels import Problem
+from cvstats.kernels.scan import scan
 from cvstats.kernels.threads import one_blas_thread, ticker
 
-from .arrays import batch_dims, raw_block
-from .make import is_lazy
+from .arrays import as_problem, check_finite
+from .make import check_values, is_lazy
+
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
 
 T = TypeVar("T")
+Work = Callable[[Problem, np.ndarray, Callable[..., Any]], T]  # of a block, the places of its columns, and a ticker
 PART = 16_000_000  # predictions of a block in memory
 GROUP, SPREAD = 6_000_000, 16  # blocks on dask are worked on together up to GROUP predictions or 1 / SPREAD of all
 SMALL, MANY = 250_000, 64  # more blocks than MANY with fewer predictions than SMALL are worth a warning
-MEMORY = 64  # dask arrays whose gaps are remembered
 
 
 @dataclass(frozen=True)
@@ -34,35 +36,62 @@ class Report:
     missing: np.ndarray  # (m,) missing predictions, repeats counted
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Which samples somebody predicted, which configurations predicted all of those, and whether these have gaps."""
-
-    rows: np.ndarray
-    eligible: np.ndarray
-    gaps: bool  # some eligible configuration lacks a sample in some repeat
-
-
-def report_on(block: np.ndarray, seen: Scan | None = None) -> Report:
-    """Return the report on a block (k?, n, m, r) as `raw_block` returns it; a pass may have `seen` it already."""
-    n, m = block.shape[-3:-1]
-    if not (seen or scan(block)).gaps:
+def report_on(data: Problem, names: np.ndarray | None = None) -> Report:
+    """Check the values of a block in memory and report what is missing, in one pass where nothing is."""
+    n, m = data.p.shape[-3:-1]
+    seen = scan(data.p)
+    check_values(data.p, data.kind, data.n_classes, "cube", seen)
+    if data.finite and not (np.isfinite(seen.low) and np.isfinite(seen.high)):
+        check_finite(data.p, data.finite, names)
+    if not seen.gaps:
         return Report(None, np.full(m, n), np.zeros(m, int))
-    absent = np.isnan(block)
-    absent = absent.any(axis=0) if absent.ndim == 4 else absent
-    filled = ~absent.all(axis=2)
-    return Report(filled.any(axis=1), filled.sum(axis=0), absent.sum(axis=(0, 2)))
+    filled = data.filled()
+    some = np.asarray(filled.any(axis=2))
+    return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
 
 
-def covered(reports: list[Report], n: int, repeats: int, *, need: bool = True) -> Coverage:
-    """Put the reports of all blocks together; `need` an eligible configuration, or take all (those that only judge)."""
+def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: bool = True) -> Problem:
+    """Return the problem of a cube without batch dims, wherever it lives.
+
+    What is missing is known at once in memory, on dask after a pass over the data: see `map_blocks`. Configurations
+    that `compete` must have predicted all that others did.
+    """
+    lazy = is_lazy(cube)
+    data = replace(as_problem(whole_columns(cube) if lazy else cube, metric), compete=compete)
+    return data if lazy else _told(data, [report_on(data, cube.coords.variables["sample"].values)])
+
+
+def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
+    """Return the problem of a cube without batch dims with what is missing; takes a pass over data on dask."""
+    return surveyed(problem_on(cube, compete=compete))
+
+
+def surveyed(data: Problem) -> Problem:
+    """Return the problem with what is missing."""
+    return data if data.gaps is not None else map_blocks(lambda _: _nothing, data)[0]
+
+
+def _nothing(*_: Any) -> None:
+    """Do nothing with a block but read it."""
+
+
+def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples somebody predicted, and which configurations predicted all of those."""
+    data = coverage(cube)
+    return data.rows, data.eligible
+
+
+def _told(data: Problem, reports: Sequence[Report]) -> Problem:
+    """Return the problem with what the reports of all its blocks say of missing predictions."""
+    n, repeats = data.p.shape[-3], data.p.shape[-1]
     some = [part.somebody for part in reports if part.somebody is not None]
     rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
     total = int(rows.sum())
-    eligible = complete(count, total) if need or not total else np.ones(len(count), bool)
-    return Coverage(rows, eligible, bool((missing[eligible] > (n - total) * repeats).any()))
+    eligible = complete(count, total) if data.compete or not total else np.ones(len(count), bool)
+    gaps = bool((missing[eligible] > (n - total) * repeats).any())
+    return replace(data, rows=rows, eligible=eligible, gaps=gaps)
 
 
 def complete(count: np.ndarray, total: int) -> np.ndarray:
@@ -78,98 +107,84 @@ def complete(count: np.ndarray, total: int) -> np.ndarray:
     return eligible
 
 
-_KNOWN: OrderedDict[Hashable, Coverage] = OrderedDict()  # by dask's name of the array, which stands for its content
-_NOTED: OrderedDict[Hashable, None] = OrderedDict()
+def map_blocks(
+    make: Callable[[Problem], Work[T]],
+    data: Problem,
+    *,
+    pick: np.ndarray | None = None,
+    progress: str = "",
+    steps: int = 1,
+) -> tuple[Problem, list[T]]:
+    """Return the problem with what is missing, and ``work(block, places, tick)`` of every block of configurations.
 
-
-def _remember(memory: OrderedDict[Hashable, Any], key: Hashable, value: Any) -> None:
-    memory[key] = value
-    while len(memory) > MEMORY:
-        memory.popitem(last=False)
-
-
-def _key(cube: xr.DataArray) -> Hashable:
-    data: Any = cube.variable._data
-    return data.name, cube.dims
-
-
-def everything(cube: xr.DataArray) -> Coverage:
-    """Return the coverage of a cube without gaps."""
-    return Coverage(np.ones(cube.sizes["sample"], bool), np.ones(cube.sizes["configuration"], bool), False)
-
-
-def known_coverage(cube: xr.DataArray, seen: Scan | None = None) -> Coverage | None:
-    """Return the coverage of a cube in memory, or of one on dask if a pass over its data has told it already.
-
-    `seen` is what a pass over this cube, or over one that it is a part of, told.
+    `make` returns the work for a problem whose gaps are known. Blocks hold the eligible configurations (or those in
+    `pick`) on the samples that somebody predicted. On dask nothing is known before the data are read: the first pass
+    takes them to be complete, checks and reports; if they were not, a second pass does it right.
     """
-    if is_lazy(cube):
-        return _KNOWN.get(_key(cube))
-    if seen is not None and not seen.gaps:
-        return everything(cube)
-    block = raw_block(cube)
-    return covered([report_on(block)], block.shape[-3], block.shape[-1])
+    whole = replace(data, rows=np.ones(data.n, bool), eligible=np.ones(data.p.shape[-2], bool), gaps=False)
+    known = whole if data.gaps is None else data
+    job = _Job(make(known), replace(known, p=None), tell=data.gaps is None)
+    results = _each(job, known, pick, progress, steps)
+    if not job.tell:
+        return data, [value for _, value in results]
+    known = _told(data, [report for report, _ in results if report is not None])
+    if known.gaps or not (known.rows.all() and known.eligible.all()):
+        results = _each(_Job(make(known), replace(known, p=None)), known, pick, progress, steps)
+    return known, [value for _, value in results]
 
 
-def remember_coverage(cube: xr.DataArray, found: Coverage) -> None:
-    """Keep what a pass over the data of a cube on dask has told."""
-    _remember(_KNOWN, _key(cube), found)
+@dataclass(frozen=True)
+class _Job:
+    """Work on a block wherever its data are; an object so that workers can receive it, without the predictions."""
+
+    work: Work[Any]
+    data: Problem
+    tell: bool = False  # whether to check the values and to report on what is missing
+
+    def __call__(self, block: Any, places: np.ndarray, local: Any, tick: Callable[..., Any]) -> tuple[Any, Any]:
+        part = replace(self.data, p=block)
+        report = report_on(part) if self.tell else None
+        part = part if isinstance(local, slice) else part.columns(local)
+        return report, self.work(part if part.rows.all() else part.samples(part.rows), places, tick)
 
 
-def coverage(cube: xr.DataArray) -> Coverage:
-    """Return the coverage of a cube without batch dims; takes a pass over the data of a cube on dask, once."""
-    found = known_coverage(cube)
-    if found is None:
-        found = _coverage(cube, need=True)
-        remember_coverage(cube, found)
-    return found
+def _each(job: _Job, data: Problem, pick: np.ndarray | None, progress: str, steps: int) -> list[Any]:
+    """Return the job's results block by block, one after the other in memory, by whatever scheduler on dask."""
+    pick = data.eligible if pick is None else pick
+    blocks = []
+    for block, start, stop in _cut(data.p):
+        inside = np.flatnonzero(pick[start:stop])
+        if inside.size:
+            local = slice(None) if inside.size == stop - start else inside
+            blocks.append((block, inside + start, local))
+    if not hasattr(data.p, "__dask_graph__"):
+        with ticker(progress, len(blocks) * steps) as tick:
+            return [job(*block, tick) for block in blocks]
+    return _on_dask(job, [(*block, _nothing) for block in blocks], -2, progress)
 
 
-def judging_coverage(cube: xr.DataArray) -> Coverage:
-    """Return the coverage of predictions that only judge, where no configuration need be complete."""
-    found = known_coverage(cube) if is_lazy(cube) else None
-    if found is not None and not found.gaps and found.eligible.all():
-        return found
-    return _coverage(cube, need=False)
+def many_blocks(data: Problem) -> bool:
+    """Return whether the problem is worked off in more than one block."""
+    return sum(1 for _ in _cut(data.p)) > 1
 
 
-def _coverage(cube: xr.DataArray, *, need: bool) -> Coverage:
-    data = raw_block(whole_columns(cube) if is_lazy(cube) else cube)
-    blocks = column_blocks(data)[1] if is_lazy(cube) else [data]
-    reports = map_blocks(report_on, blocks, [()] * len(blocks))
-    return covered(reports, data.shape[-3], data.shape[-1], need=need)
-
-
-def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples somebody predicted, and which configurations predicted all of those."""
-    found = coverage(cube)
-    return found.rows, found.eligible
-
-
-def parts_of(cube: xr.DataArray, eligible: np.ndarray) -> list[xr.DataArray]:
-    """Return the cube in blocks of eligible configurations: dask's own chunks, or slices that bound memory."""
-    columns = np.flatnonzero(eligible)
-    if is_lazy(cube):
-        cube = whole_columns(cube)
-        column = cube.size // cube.sizes["configuration"]
-        edges = np.cumsum([sum(group) for group in grouped(cube.chunksizes["configuration"], column)])[:-1]
-        groups = [part for part in np.split(columns, np.searchsorted(columns, edges)) if part.size]
-    else:
-        step = max(1, PART // max(1, cube.size // cube.sizes["configuration"]))
-        groups = [columns[start : start + step] for start in range(0, len(columns), step)]
-    whole = len(columns) == cube.sizes["configuration"]
-    return [cube.isel(configuration=_run(part, whole)) for part in groups]
-
-
-def _run(part: np.ndarray, whole: bool) -> slice | np.ndarray:
-    return slice(int(part[0]), int(part[-1]) + 1) if whole else part
+def _cut(data: Any) -> Iterator[tuple[Any, int, int]]:
+    """Yield blocks of whole columns and where they begin and end: slices that bound memory, or dask's own."""
+    if hasattr(data, "__dask_graph__"):
+        sizes, blocks = column_blocks(data)
+        ends = np.cumsum(sizes).tolist()
+        yield from ((block, end - size, end) for block, size, end in zip(blocks, sizes, ends, strict=True))
+        return
+    step = max(1, PART // max(1, data.size // data.shape[-2]))
+    for start in range(0, data.shape[-2], step):
+        yield data[..., start : start + step, :], start, min(start + step, data.shape[-2])
 
 
 def whole_columns(cube: xr.DataArray) -> xr.DataArray:
-    """Return the cube chunked along configuration only, as every kernel needs whole columns.
+    """Return a cube on dask chunked along configuration only, as every kernel needs whole columns.
 
-    Other layouts are put right with one warning for each array; so are told very many tiny blocks, which are read
-    one by one even though they are worked on together.
+    Other layouts are put right with a warning; so are told very many tiny blocks, which are read one by one even
+    though they are worked on together.
     """
     sizes = cube.chunksizes
     split = [str(dim) for dim in cube.dims if dim != "configuration" and len(sizes[dim]) > 1]
@@ -179,72 +194,48 @@ def whole_columns(cube: xr.DataArray) -> xr.DataArray:
     if not split and not tiny:
         return cube
     step = max(1, min(cube.sizes["configuration"], GROUP // column))
-    key = _key(cube)
-    if key not in _NOTED:
-        _remember(_NOTED, key, None)
-        what = f"is split along {' and '.join(map(repr, split))}" if split else f"has {len(blocks)} tiny blocks"
-        done = f"rechunked to {step} whole configurations a block" if split else "put together while it is read"
-        warn(
-            f"the dask-backed cube {what}; it is {done}, which costs time. "
-            f"Store it so: cube.chunk({{'sample': -1, 'configuration': {step}}})."
-        )
-    if not split:
-        return cube
-    return cube.chunk({dim: -1 for dim in cube.dims if dim != "configuration"} | {"configuration": step})
-
-
-def grouped(sizes: Sequence[int], column: int) -> list[list[int]]:
-    """Return the sizes of neighbouring blocks in groups that are worth a task each; `column` is one configuration."""
-    most = max(1, min(GROUP, sum(sizes) * column // SPREAD) // max(1, column))
-    groups: list[list[int]] = []
-    for size in sizes:
-        if groups and sum(groups[-1]) + size <= most:
-            groups[-1].append(size)
-        else:
-            groups.append([size])
-    return groups
+    what = f"is split along {' and '.join(map(repr, split))}" if split else f"has {len(blocks)} tiny blocks"
+    done = f"rechunked to {step} whole configurations a block" if split else "put together while it is read"
+    warn(
+        f"the dask-backed cube {what}; it is {done}, which costs time. "
+        f"Store it so: cube.chunk({{'sample': -1, 'configuration': {step}}})."
+    )
+    return cube.chunk(dict.fromkeys(cube.dims, -1) | {"configuration": step})
 
 
 def column_blocks(data: Any, axis: int = -2) -> tuple[list[int], list[Any]]:
     """Return sizes and blocks of a dask array that is chunked along its configurations only.
 
-    A block is a delayed object, or a list of neighbours to be joined where they are worked on.
+    A block is a delayed object, or a list of small neighbours to be joined where they are worked on.
     """
     pieces = list(data.to_delayed().ravel())
-    groups = grouped(data.chunks[axis], data.size // data.shape[axis])
-    ends = np.cumsum([len(group) for group in groups]).tolist()
-    blocks = [pieces[end - len(group) : end] for group, end in zip(groups, ends, strict=True)]
-    return [sum(group) for group in groups], [block[0] if len(block) == 1 else block for block in blocks]
+    column = max(1, data.size // data.shape[axis])
+    most = max(1, min(GROUP, data.size // SPREAD) // column)
+    sizes: list[int] = []
+    blocks: list[Any] = []
+    for size, piece in zip(data.chunks[axis], pieces, strict=True):
+        if sizes and sizes[-1] + size <= most:
+            sizes[-1] += size
+            blocks[-1].append(piece)
+        else:
+            sizes.append(size)
+            blocks.append([piece])
+    return sizes, blocks
 
 
-def map_blocks(
-    function: Callable[..., T],
-    blocks: list[Any],
-    arguments: list[tuple[Any, ...]],
-    *,
-    axis: int = -2,
-    progress: str = "",
-) -> list[T]:
-    """Return ``[function(block, *argument), ...]``, on dask when the blocks live there, else one after the other.
-
-    `function` is sent once, whatever the number of blocks; with dask each block uses one thread. Blocks that are
-    lists are joined along `axis` first.
-    """
-    if not blocks or not (isinstance(blocks[0], list) or hasattr(blocks[0], "__dask_graph__")):
-        with ticker(progress, len(blocks)) as tick:
-            return [tick(function(block, *argument)) for block, argument in zip(blocks, arguments, strict=True)]
+def _on_dask(function: Callable[..., T], blocks: list[tuple[Any, ...]], axis: int, progress: str = "") -> list[T]:
+    """Return ``[function(*block), ...]``, each with one thread; `function` is sent once, whatever the number."""
     import dask
 
     shared = dask.delayed(function, pure=False, traverse=False)
     call = dask.delayed(_alone, pure=False)
-    tasks = [call(shared, axis, block, *argument) for block, argument in zip(blocks, arguments, strict=True)]
-    return _computed(tasks, progress)
+    return _computed([call(shared, axis, *block) for block in blocks], progress)
 
 
-def _alone(function: Callable[..., T], axis: int, block: Any, *argument: Any) -> T:
-    block = np.concatenate(block, axis=axis) if isinstance(block, list) else block
+def _alone(function: Callable[..., T], axis: int, pieces: list[np.ndarray], *arguments: Any) -> T:
+    block = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=axis)
     with one_blas_thread():
-        return function(block, *argument)
+        return function(block, *arguments)
 
 
 def _computed(tasks: list[Any], progress: str) -> list[Any]:
@@ -289,33 +280,27 @@ def _client() -> Any:
 
 
 def by_chunk(cube: xr.DataArray, function: Callable[[xr.DataArray], Any]) -> Any:
-    """Return the results of `function` on each block of configurations of a cube on dask, joined along configuration.
-
-    Sample coordinates are sent once. What the pass tells about gaps is remembered.
-    """
+    """Return ``function(cube)``; on dask of each block of configurations, joined along configuration."""
+    if not is_lazy(cube):
+        return function(cube)
     whole = whole_columns(cube)
-    data: Any = whole.variable._data
     axis = whole.dims.index("configuration")
-    sizes, blocks = column_blocks(data, axis)
-    task = _OnPart(function, whole.coords.to_dataset(), whole.dims, whole.name)
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    found = map_blocks(task, blocks, [(start,) for start in starts], axis=axis)
-    reports = [report for _, report in found if report is not None]
-    if len(reports) == len(found):
-        width = cube.sizes["sample"] * cube.sizes["configuration"] * cube.sizes.get("label_class", 1)
-        with suppress(InputError):  # whoever selects will say so
-            remember_coverage(cube, covered(reports, cube.sizes["sample"], cube.size // width))
-    return xr.concat([part for part, _ in found], dim="configuration")
+    sizes, blocks = column_blocks(whole.variable._data, axis)
+    ends = np.cumsum(sizes).tolist()
+    labelled = _Labelled(function, whole.coords.to_dataset(), whole.dims, whole.name)
+    spans = [(block, end - size, end) for block, size, end in zip(blocks, sizes, ends, strict=True)]
+    return xr.concat(_on_dask(labelled, spans, axis), dim="configuration")
 
 
-class _OnPart:
+@dataclass(frozen=True)
+class _Labelled:
     """Apply a function to a block as a labelled cube; an object so that workers can receive it."""
 
-    def __init__(self, function: Callable[[xr.DataArray], Any], coords: xr.Dataset, dims: Any, name: Any) -> None:
-        self.function, self.coords, self.dims, self.name = function, coords, dims, name
+    function: Callable[[xr.DataArray], Any]
+    coords: xr.Dataset
+    dims: Any
+    name: Any
 
-    def __call__(self, block: np.ndarray, start: int) -> tuple[Any, Report | None]:
-        size = block.shape[self.dims.index("configuration")]
-        coords = self.coords.isel(configuration=slice(start, start + size)).coords
-        part = xr.DataArray(block, coords=coords, dims=self.dims, name=self.name)
-        return self.function(part), None if batch_dims(part) else report_on(raw_block(part))
+    def __call__(self, block: np.ndarray, start: int, stop: int) -> Any:
+        coords = self.coords.isel(configuration=slice(start, stop)).coords
+        return self.function(xr.DataArray(block, coords=coords, dims=self.dims, name=self.name))

@@ -12,11 +12,11 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .predictions import SUM_TOLERANCE, on_dask
+from .predictions import SUM_TOLERANCE, Names
+from .values import on_dask, unique
 
 KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
-Names = dict[Hashable, xr.Variable]
 
 
 def settle(
@@ -145,30 +145,10 @@ def positive_class(known: list[Any], positive: Any) -> Any:
     raise InputError(f"`positive` must say which of the labels {show(known)} is the positive class.{remedy}")
 
 
-def unique(values: np.ndarray) -> list[Any]:
-    """Return the distinct values that are not missing, sorted, as plain Python objects."""
-    flat = np.ravel(values)
-    if flat.dtype.kind == "O":
-        return sorted({plain(value) for value in flat[~pd.isna(flat)]}, key=lambda value: (str(type(value)), value))
-    if flat.dtype.kind == "f":
-        flat = flat[~np.isnan(flat)]
-    if flat.dtype.kind in "iu" and flat.size and flat.min() >= 0 and flat.max() < 1024:
-        return [int(value) for value in np.flatnonzero(np.bincount(flat.astype(np.intp, copy=False)))]
-    return [plain(value) for value in np.unique(flat)]
-
-
 def encode(values: np.ndarray, names: list[Any]) -> np.ndarray:
     """Return values as codes of `names`: NaN where missing, -1 where not among them."""
-    if values.dtype.kind in "fiub":
-        codes = np.full(values.shape, -1.0)
-        for code, name in enumerate(names):
-            if isinstance(name, (bool, int, float)):
-                codes[values == name] = code
-        if values.dtype.kind == "f":
-            codes[np.isnan(values)] = np.nan
-        return codes
     table = {name: float(code) for code, name in enumerate(names) if name is not None}
-    number, found = pd.factorize(values.ravel())
+    number, found = pd.factorize(values.ravel())  # missing has the number -1, the last of those known
     known = np.array([*(table.get(name, -1.0) for name in found.tolist()), np.nan])
     return np.asarray(known[number].reshape(values.shape))
 

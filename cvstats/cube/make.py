@@ -13,9 +13,12 @@ import xarray as xr
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels.scan import Scan, scan
 
-from .coords import ARGUMENTS, Frame, check_sample_values, checked, plain_array, sample_ids, sample_variable
-from .kinds import KINDS, SETTLED, settle, unique
-from .predictions import named_predictions, on_dask
+from .coords import ARGUMENTS, check_sample_values, checked, sample_ids, sample_variable
+from .kinds import KINDS, SETTLED, settle
+from .predictions import named_predictions
+from .values import on_dask, plain_array, unique
+
+LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 
 
 def as_cube(
@@ -95,21 +98,22 @@ def as_cube(
     ids = sample_ids(labels)
     if ids is not None and not has_ids and len(ids) == data.sizes["sample"]:
         coords["sample"] = xr.Variable("sample", ids)  # predictions without ids are in the order of the labels
-    frame = Frame(data.sizes, coords)
+    indexes = {dim: pd.Index(coords[dim].values) for dim in data.dims}
     values = {"label": labels, "fold": folds, "group": groups, "weight": weights, "event": event}
     for name, value in values.items():
         if value is not None:
-            coords[name] = sample_variable(value, name, frame)
+            coords[name] = sample_variable(value, name, indexes)
         elif name in coords:
-            coords[name] = checked(coords[name], name, frame)
+            coords[name] = checked(coords[name], name, indexes)
     _check_labels(data, coords)
     data, extra = settle(data, coords, kind=kind, positive=positive, threshold=threshold, classes=classes)
     kept = {name: value for name, value in coords.items() if set(value.dims) <= set(data.dims) and name not in SETTLED}
     coords = kept | extra
     cube = xr.DataArray(data, coords=coords, name="prediction")
     _check_names(cube)
-    if str(coords["kind"].values) == "probability" and not is_lazy(cube):
-        check_values(cube.values, "probability", 0, "predictions")
+    settled = str(coords["kind"].values)
+    if settled != "label" and not is_lazy(cube):
+        check_values(cube.values, settled, 0, "predictions")
     return cube
 
 
@@ -142,32 +146,20 @@ def check_cube(cube: xr.DataArray) -> xr.DataArray:
     >>> cs.check_cube(cube) is cube
     True
     """
-    kind = _check_form(cube)
-    if not is_lazy(cube) and kind in ("label", "probability"):
+    kind = check_form(cube)
+    if not is_lazy(cube):
         check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
     return cube
 
 
-def scan_cube(cube: xr.DataArray) -> Scan | None:
-    """Check the cube and return what the pass over its values told, for whoever needs it; None for one on dask."""
-    kind = _check_form(cube)
-    if is_lazy(cube):
-        return None
-    seen = scan(cube.values)
-    check_values(cube.values, kind, len(class_names(cube) or ()), "cube", seen)
-    return seen
-
-
-def _check_form(cube: xr.DataArray) -> str:
+def check_form(cube: xr.DataArray) -> str:
     """Check everything but the predictions themselves; return their kind."""
     if not isinstance(cube, xr.DataArray):
         raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")
     for dim in ("sample", "configuration"):
         if dim not in cube.dims:
             raise InputError(f"`cube` has no dimension {dim!r}; found {show(cube.dims)}. Make it with as_cube().")
-    coords = (
-        cube.coords.variables
-    )  # the variables themselves: building a DataArray for each would cost more than the checks
+    coords = cube.coords.variables  # building a DataArray for each would cost more than the checks
     for name in ("label", "kind", "sample", "configuration"):
         if name not in coords:
             raise InputError(f"`cube` has no coordinate {name!r}. Make it with as_cube(predictions, labels).")
@@ -215,14 +207,23 @@ def class_names(cube: xr.DataArray) -> list[Any] | None:
 
 
 def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str, seen: Scan | None = None) -> None:
-    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`.
+    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`, sane numbers.
 
     What a pass over the values has `seen` already need not be looked for again.
     """
-    if kind in ("score", "value") or values.size == 0:
+    if kind == "score" or values.size == 0:
         return
     seen = seen or scan(values)
     low, high = seen.low, seen.high
+    if kind == "value":
+        if np.isinf(low) or np.isinf(high):  # which metrics can use infinite predictions, they say themselves
+            finite = values[np.isfinite(values)]
+            low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+        if low < -LARGEST or high > LARGEST:
+            raise InputError(
+                f"`{argument}`: numbers must lie within {-LARGEST:g} and {LARGEST:g}; found values from {low:g} to "
+                f"{high:g}. Give what a diverged model predicted as NaN, or change the unit."
+            )
     if kind == "probability" and (low < 0 or high > 1):
         raise InputError(
             f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
@@ -265,19 +266,20 @@ def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> 
         raise InputError(f"coordinate 'label' must have the dimension 'sample'; found {show(label.dims)}.")
     if label.dtype.kind not in "Of":
         return
-    missing = np.asarray(pd.isna(label.values))
-    if label.dtype.kind == "f" and not np.isfinite(label.values[~missing]).all():
-        raise InputError("`labels` must be finite; found infinite values.")
-    if not missing.any():
+    if label.dtype.kind == "f":
+        largest = float(np.fmax.reduce(np.abs(label.values), axis=None))
+        if np.isinf(largest):
+            raise InputError("`labels` must be finite; found infinite values.")
+        if largest > LARGEST:
+            raise InputError(f"`labels` must lie within {-LARGEST:g} and {LARGEST:g}; change their unit.")
+    missing = label.isnull()
+    rows = np.flatnonzero(missing.any([dim for dim in label.dims if dim != "sample"]).values)
+    if not rows.size:
         return
-    rows = np.flatnonzero(missing.any(axis=tuple(i for i, dim in enumerate(label.dims) if dim != "sample")))
-    part = data.isel(sample=rows)
-    there = xr.Variable(part.dims, ~pd.isna(np.asarray(part.values)))
-    there = there.any([dim for dim in part.dims if dim not in label.dims])
-    bad = there & xr.Variable(label.dims, missing).isel(sample=rows)
-    if bool(bad.any()):
+    bad = data.isel(sample=rows).notnull() & missing.isel(sample=rows)
+    hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
+    if hit.any():
         names = coords["sample"].values[rows] if "sample" in coords else rows
-        hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
         raise InputError(
             f"`labels` are missing for samples {show(names[hit])} that have predictions; "
             "every predicted sample needs a label."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,17 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
+from .values import frame_values, on_dask, plain_strings, unmasked
+
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
+TABLES = (np.ndarray, pd.Series, pd.DataFrame)  # what a list may hold, one for each configuration
 SUM_TOLERANCE = 0.01  # how far class probabilities may be from adding up to one (files round them)
+SCALES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # how class probabilities are written
+    "": lambda rows: rows,
+    "percentages": lambda rows: rows / 100,
+    "logarithms": lambda rows: np.exp(np.minimum(rows, 1)),
+}
 
 
 def named_predictions(
@@ -32,14 +40,22 @@ def named_predictions(
         data, coords = _from_dataarray(predictions)
     else:
         values, found = _from_tables(predictions)
-        if label_names is not None and _sum_to_one(values, label_names):
-            if values.ndim == 2 and given["configurations"] is None and "configuration" not in found:
+        heads = found.pop("columns", None)
+        framed = isinstance(predictions, pd.DataFrame)
+        said = given["classes"] is not None
+        unnamed = given["configurations"] is None and (framed or "configuration" not in found)
+        if label_names is not None and (values.ndim > 2 or unnamed) and _are_classes(values, label_names):
+            if values.ndim == 2:
                 raise InputError(
                     f"`predictions` have one column for each of the classes {show(label_names)}, and they add up to "
                     "one. If they are class probabilities, say `classes=`; if configurations, say `configurations=`."
                 )
-            given = {**given, "classes": label_names} if values.ndim > 2 else given
+            given = {**given, "classes": label_names}
         data = _name_axes(values, given["classes"], kind)
+        if framed and "label_class" in data.dims:  # one configuration: its columns are the classes
+            heads = found.pop("configuration")
+        if heads is not None and given["classes"] is not None and "label_class" in data.dims:
+            data = data.isel(label_class=_class_order(heads, given["classes"], said))
         coords = {dim: _names(names, dim) for dim, names in found.items()}
     for argument, names in given.items():
         dim = "label_class" if argument == "classes" else argument[:-1]
@@ -105,14 +121,12 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
             "sample": predictions.index.to_numpy(),
             "configuration": predictions.columns.to_numpy(),
         }
-        return _frame_values(predictions), names
+        return frame_values(predictions), names
     if isinstance(predictions, Mapping):
         values, names = _stack(list(predictions.values()))
         return values, {**names, "configuration": list(predictions)}
-    if isinstance(predictions, (list, tuple)) and predictions and isinstance(predictions[0], (np.ndarray, pd.Series)):
+    if isinstance(predictions, (list, tuple)) and predictions and isinstance(predictions[0], TABLES):
         return _stack(list(predictions))
-    if hasattr(predictions, "__dask_graph__"):
-        return unmasked(predictions), {}
     try:
         return unmasked(predictions), {}
     except ValueError:
@@ -122,60 +136,71 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
 
 
 def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
-    """Return one array per configuration side by side, and the sample ids when the arrays are Series."""
-    arrays = [_frame_values(c.to_frame())[:, 0] if isinstance(c, pd.Series) else unmasked(c) for c in columns]
+    """Return one array per configuration side by side, and the names that Series and DataFrames bring."""
+    arrays = [frame_values(c) if isinstance(c, pd.DataFrame) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise InputError(f"`predictions`: arrays per configuration must have one shape; found {show(sorted(shapes))}.")
     if not arrays or not arrays[0].ndim:
         raise InputError("`predictions`: give one array per configuration, with one value per sample.")
-    indexes = [column.index for column in columns if isinstance(column, pd.Series)]
-    if any(not index.equals(indexes[0]) for index in indexes):
-        raise InputError("`predictions`: Series per configuration must share one index; align them first.")
-    return np.stack(arrays, axis=1), {"sample": indexes[0].to_numpy()} if indexes else {}
+    indexes = [column.index for column in columns if isinstance(column, (pd.Series, pd.DataFrame))]
+    heads = [column.columns for column in columns if isinstance(column, pd.DataFrame)]
+    for named, who, what in ((indexes, "Series", "index"), (heads, "DataFrames", "order of columns")):
+        if any(not names.equals(named[0]) for names in named):
+            raise InputError(f"`predictions`: {who} per configuration must share one {what}; align them first.")
+    names: dict[Hashable, Any] = {"sample": indexes[0].to_numpy()} if indexes else {}
+    if heads:
+        names["columns"] = heads[0].to_numpy()
+    return np.stack(arrays, axis=1), names
 
 
-def unmasked(values: Any) -> Any:
-    """Return predictions as a plain array: masked ones are not predicted, which is NaN (None among names)."""
-    if hasattr(values, "__dask_graph__"):
-        return values.map_blocks(unmasked) if isinstance(values._meta, np.ma.MaskedArray) else values
-    if not np.ma.is_masked(values):
-        return np.asarray(values)
-    numbers = values.dtype.kind in "fiu"
-    out = np.array(values.data, np.result_type(values.dtype, np.float16) if numbers else object)
-    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
-    return out
-
-
-def _sum_to_one(values: Any, names: Sequence[Hashable]) -> bool:
-    """Return whether the last axis looks like class probabilities: one column per class, adding up to one."""
-    k = values.shape[-1] if values.ndim > 1 else 0
-    if k < 2 or values.dtype.kind != "f":
-        return False
-    rows = np.asarray(values[:, :1] if hasattr(values, "__dask_graph__") else values).reshape(-1, k)
-    rows = rows[~np.isnan(rows).all(axis=1)]
-    if not (rows.size and rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=float) - 1).max() <= SUM_TOLERANCE):
-        return False  # also where NaN fills a part of a row
-    if np.allclose(rows, 1 / k):
-        return values.ndim > 2 and k == len(names)  # the same number in every column, whatever they are
-    if k != len(names) and values.ndim > 2:
+def _class_order(columns: Any, classes: Sequence[Hashable], said: bool) -> list[int]:
+    """Return the places of the classes among a table's columns: by name, else in order if `said` or not named."""
+    names, wanted = [str(name) for name in columns], [str(name) for name in classes]
+    if sorted(names) == sorted(wanted):
+        return [names.index(name) for name in wanted]
+    if not said and names != [str(place) for place in range(len(wanted))]:
         raise InputError(
-            f"`predictions` have {k} columns for each configuration that add up to one, as class probabilities do, but "
-            f"`labels` hold {len(names)} classes. Name the classes with `classes=`, or the repeats with `repeats=`."
+            f"`predictions` are probabilities of the classes {show(classes)}, but their columns are called "
+            f"{show(columns)}. Name the columns after the classes, or say `classes=` in their order."
         )
-    return k == len(names)
+    return list(range(len(wanted)))
 
 
-def _frame_values(frame: pd.DataFrame) -> np.ndarray:
-    """Return a frame's values: numbers as numbers (missing is NaN), everything else as objects."""
-    dtypes = set(frame.dtypes)
-    if all(pd.api.types.is_bool_dtype(dtype) and isinstance(dtype, np.dtype) for dtype in dtypes):
-        return frame.to_numpy()
-    if all(pd.api.types.is_numeric_dtype(dtype) for dtype in dtypes):
-        plain_types = {np.dtype(dtype) for dtype in dtypes if isinstance(dtype, np.dtype)}
-        keep = len(plain_types) == len(dtypes) and np.dtype(bool) not in plain_types
-        return frame.to_numpy() if keep else frame.to_numpy(dtype=float, na_value=np.nan)
-    return frame.astype(object).to_numpy()
+def _are_classes(values: Any, names: Sequence[Hashable]) -> bool:
+    """Return whether the last axis holds class probabilities: one column per class, adding up to one.
+
+    Raise where they are some but not to be used as they are: other classes, another scale, marks of a class, gaps.
+    """
+    k = values.shape[-1] if values.ndim > 1 else 0
+    if k < 2 or values.dtype.kind not in ("f" if values.ndim == 2 else "fiub"):
+        return False
+    rows = np.asarray(values[:, :1] if on_dask(values) else values).reshape(-1, k).astype(float)
+    rows = rows[~np.isnan(rows).all(axis=1)]
+    whole = rows[~np.isnan(rows).any(axis=1)]
+    scale = next((name for name, back in SCALES.items() if _add_up(back(whole))), None)
+    if scale is None or (k != len(names) and (scale or values.ndim == 2)):
+        return False
+    if np.allclose(SCALES[scale](whole), 1 / k):
+        return not scale and values.ndim > 2 and k == len(names)  # the same number in every column, whatever they are
+    if k != len(names):
+        reason = f"`labels` hold {len(names)} classes. Name the classes with `classes=`"
+    elif scale:
+        reason = f"as {scale}. Give probabilities"
+    elif values.dtype.kind != "f":
+        reason = "as whole numbers. If they mark the predicted class, give its name instead, or use .astype(float)"
+    elif len(whole) < len(rows):
+        reason = "some are missing. Give all or none of a sample's"
+    else:
+        return True
+    raise InputError(
+        f"`predictions` have {k} columns for each configuration that add up to one, as class probabilities do, but "
+        f"{reason}, or name the repeats with `repeats=`."
+    )
+
+
+def _add_up(rows: np.ndarray) -> bool:
+    return bool(rows.size and rows.min() >= 0 and np.abs(rows.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
 
 
 def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None) -> xr.Variable:
@@ -198,26 +223,14 @@ def _name_axes(values: Any, classes: Sequence[Hashable] | None, kind: str | None
 
 def _names(names: Any, dim: Hashable) -> xr.Variable:
     """Return names along a dim as a variable; tuples become text."""
-    if np.ma.is_masked(names):
-        raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(np.ma.getmaskarray(names)))}.")
-    values = (
-        list(names) if not isinstance(names, (np.ndarray, pd.Index, pd.Series, xr.DataArray)) else np.asarray(names)
-    )
+    values: Any = names if hasattr(names, "dtype") else list(names)
+    hidden = np.ma.getmaskarray(values) if np.ma.is_masked(values) else [name is np.ma.masked for name in values]
+    if np.any(hidden):
+        raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
+    values = np.asarray(values) if hasattr(values, "dtype") else values
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
     return xr.Variable(dim, plain_strings(array))
-
-
-def on_dask(data: xr.Variable) -> bool:
-    """Return whether the values live on dask, so that nothing may load them whole."""
-    return hasattr(data._data, "__dask_graph__")
-
-
-def plain_strings(values: np.ndarray) -> np.ndarray:
-    """Return all-string object arrays as fixed-width strings, which every file format keeps."""
-    if values.dtype.kind == "O" and values.size and all(isinstance(value, str) for value in values.ravel()):
-        return values.astype(str)
-    return np.asarray(values.astype(str)) if values.dtype.kind == "T" else values

@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
-from cvstats.cube.predictions import unmasked
+from cvstats.cube.values import unmasked
 
 from ._guards import first_line
 from ._layout import Hints, Parsed, folds_within_repeats

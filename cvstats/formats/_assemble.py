@@ -287,6 +287,8 @@ class Assembler:
         missing = int((self.values < 0).sum() if self.labels_predicted else np.isnan(self.values).any(axis=1).sum())
         dims = ["sample", "configuration", *(["repeat"] if repeated else [])]
         shape = (n, m, r) if repeated else (n, m)
+        if "label" in self.codes and hints.labels is not None:
+            raise InputError("the truth is in the file already: leave `labels` (--labels) out, or drop that column.")
         labels = self._per_sample("label", hints.labels)
         distinct = [] if labels is None else pd.unique(np.asarray(labels)).tolist()
         names = {str(name): name for name in [*distinct]} | dict(zip(texts(distinct), distinct, strict=True))

@@ -17,6 +17,7 @@ ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, t
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|Inf|nan|NaN)")
+NUMBERED = re.compile(r"(\D*)(\d{1,18})")
 TRUE_FALSE = {"True": True, "False": False, "TRUE": True, "FALSE": False, "true": True, "false": False}
 
 
@@ -187,12 +188,12 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
 def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray:
     """Return the repeat (from 0) of each row when only resampling iterations are named.
 
-    Iterations are taken in the order of appearance; a new repeat begins with the first iteration that holds out a
-    sample the current repeat has already seen. Folds of one partition thus share a repeat; bootstrap and hold-out
-    iterations, which overlap, become repeats of their own.
+    Iterations are taken in the order of their numbers, else of appearance; a new repeat begins with the first iteration
+    that holds out a sample the current repeat has already seen. Folds of one partition thus share a repeat; bootstrap
+    and hold-out iterations, which overlap, become repeats of their own.
     """
     samples, n = pd.factorize(sample)[0], int(sample.nunique())
-    codes, names = pd.factorize(iteration)
+    codes, names = _numbered(iteration)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
     seen = np.zeros(n, bool)
@@ -209,10 +210,20 @@ def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray
 
 
 def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
-    """Return fold numbers from 0 within each repeat, in order of appearance, from iterations numbered throughout."""
-    codes = pd.factorize(iteration)[0]
+    """Return fold numbers from 0 within each repeat, in the order of the iterations, which are numbered throughout."""
+    codes = _numbered(iteration)[0]
     first = pd.Series(codes).groupby(repeat).transform("min").to_numpy()
     return np.asarray(codes - first)
+
+
+def _numbered(iteration: np.ndarray | pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes and names of iterations: by their numbers (3, Resample03), whatever the order of the rows."""
+    codes, names = pd.factorize(iteration)
+    parts = [NUMBERED.fullmatch(name) for name in texts(names)]
+    if len({part and part[1] for part in parts}) != 1 or parts[0] is None:
+        return codes, np.asarray(names)
+    order = np.argsort([int(part[2]) for part in parts if part], kind="stable")
+    return np.argsort(order)[codes], np.asarray(names)[order]
 
 
 def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:

@@ -45,6 +45,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     ignored = [name for name in frame.columns if name not in (*KNOWN, *classes, *hints.mapped)]
     key = [out["sample"], out["configuration"], *(frame[name] for name in frame.columns if name == "repeat")]
     refuse_unused(frame, key, ignored)
+    about = [name for name in ignored if first_is_constant(out["sample"], frame[name])]  # such as patient or site
+    about = [name for name in about if name not in out.columns and len(frame[name].unique()) > 1]
     iteration = next((name for name in FOLDS if name in frame.columns), None)
     if "repeat" in frame.columns:
         out["repeat"] = frame["repeat"]
@@ -62,7 +64,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             )
     else:
         notes += _stacked(out, list(values.values()))
-    return Parsed(out, values, ignored=ignored, notes=notes)
+    ignored = [name for name in ignored if name not in about]
+    return Parsed(out.join(frame[about]), values, about, ignored=ignored, notes=notes)
 
 
 def _configurations(frame: pd.DataFrame, hints: Hints) -> Any:

@@ -1,24 +1,37 @@
 """Interval methods. Each declares what it is valid for and refuses with a reason otherwise.
 
-A method is a small frozen object: ``limits(evidence, level)`` returns the lower and upper limit and a standard error,
-``refuse(evidence)`` the reason why it does not apply (or None). Protocols take a name or a configured object, such as
-``calibrated(safe_upper=True)``.
+A method is a small frozen object with a ``name``: ``limits(evidence, level)`` returns the lower and upper limit and a
+standard error, ``refuse(evidence)`` the reason why it does not apply (or None). Protocols take a name, a configured
+object such as ``calibrated(safe_upper=True)``, or anybody's object that has these three. It may also have ``words`` for
+people and ``calibration(evidence)``, the `Calibration` that a result keeps for `confint`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError, check_count, check_option, nearest
+from cvstats._check import InputError, check_count, nearest
 
-from .calibration import Calibration, bbc_x, constants, standing_out
+from .calibration import Calibration, calibrated, wilson_limits
 from .evidence import Evidence, Method
-from .scales import Scale, UnitScale, quantiles, scale_of
+
+MINIMUM = 5  # units, and samples of each class, below which no interval is given
+NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
+
+
+def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Return quantiles (type 7) along the last axis, NaN left out."""
+    return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
+
+
+def _limits_of_draws(values: np.ndarray, level: float) -> tuple[float, float, float]:
+    low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,7 @@ class percentile:  # noqa: N801 - a configured method reads as a call
     """
 
     name = "percentile"
+    words = "percentile interval of the draws"
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
@@ -52,122 +66,7 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        values = evidence.values
-        if not len(values):
-            return np.nan, np.nan, np.nan
-        low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
-        with np.errstate(invalid="ignore", over="ignore"):
-            error = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-        return float(low), float(high), error
-
-
-@dataclass(frozen=True)
-class calibrated:  # noqa: N801
-    r"""Calibrated interval: Wilson's limits at an effective sample size that counts noise of data and of selection.
-
-    On the metric's range mapped to [0, 1] (higher = better), with scores :math:`\theta_j`, their bootstrap variances
-    :math:`v_j` and :math:`V_s` the variance over draws of the score of the draw's winner,
-
-    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j}\Bigr),
-
-    .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
-
-    and Student's t on N - 1 degrees of freedom (groups count as units). Losses without an upper end are treated
-    alike on the log scale, with the relative variance of the draws' winners where it exceeds the pooled one. For
-    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X. A log loss or
-    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for the
-    error rate u with :math:`(1 - u)^N = (1 - level) / 2` and errors that give the truth a probability of 1/8.
-
-    Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
-    classes (NaN limits below). In the coverage study, learners refitted in every fold on 23 designs that were not
-    used for tuning (N = 30 to 200, 500 repetitions each), a 95 % interval covered
-
-    - accuracy: .972 on average, at worst .948; lower bound at worst .950; .91 times as wide as the percentile interval;
-    - AUC: .971, at worst .916 (N = 60, a circle; the truth was above); lower bound at worst .920; .98 times as wide;
-    - MSE: .954, at worst .932 (6 designs); concordance: 1.00, 1.3 times as wide (3 designs, 200 repetitions);
-    - Brier score: .976, at worst .930; log loss: .964, at worst .890 (N = 30, a loss below .2: rare large losses are
-      hardly in the data).
-
-    With fixed models and one configuration far above the rest it covered .935 at worst (8 designs, N = 30 to 100),
-    .907 at N = 20: use ``safe_upper=True`` when one is known to stand out (.973).
-
-    Parameters
-    ----------
-    kappa, psi : float, optional
-        Constants; by default those of the estimator and the kind of metric at hand.
-    safe_upper : bool or "auto"
-        Whether the upper limit heeds the naive Wilson limit of the winner. ``"auto"``: always for rank metrics, and
-        for others in so far as the winner won more draws than the next configuration (fully at four times as many);
-        True: always; False: never.
-
-    References
-    ----------
-    Wilson (1927), doi:10.1080/01621459.1927.10502953, for the limits; the effective size comes with this package.
-
-    Examples
-    --------
-    >>> import cvstats as cs
-    >>> cube = cs.simulate_cube(100, 20, rng=1)
-    >>> out = cs.winner(cube, "accuracy", interval=cs.calibrated(safe_upper=True), rng=1)
-    >>> bool(out.conf_low <= out.estimate <= out.conf_high)
-    True
-    """
-
-    kappa: float | None = None
-    psi: float | None = None
-    safe_upper: bool | str = "auto"
-
-    name = "calibrated"
-
-    def __post_init__(self) -> None:
-        for value, argument in ((self.kappa, "kappa"), (self.psi, "psi")):
-            if value is not None and not (np.isfinite(value) and value >= 0):
-                raise InputError(f"`{argument}` must be a number >= 0, or None for the tuned constant; got {value!r}.")
-        if not isinstance(self.safe_upper, bool):
-            check_option(self.safe_upper, ("auto",), "safe_upper")
-
-    def refuse(self, evidence: Evidence) -> str | None:
-        """Return why the method does not apply, or None."""
-        if scale_of(evidence.metric) is None:
-            return (
-                f"the range of {evidence.metric.name} has no end to build a scale on; give as_metric(range=...) "
-                "or use interval='double_bootstrap'"
-            )
-        return None
-
-    def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
-        """Return lower limit, upper limit and standard error."""
-        return self.calibration(evidence).limits(level)
-
-    def calibration(self, evidence: Evidence) -> Calibration:
-        """Return the few numbers that give the limits at any level."""
-        scale = scale_of(evidence.metric)
-        assert scale is not None  # or it was refused
-        tuned = constants(evidence, isinstance(scale, UnitScale))
-        spread = scale.spread(
-            evidence,
-            tuned.kappa if self.kappa is None else self.kappa,
-            tuned.psi if self.psi is None else self.psi,
-        )
-        share = self._share(evidence, tuned.safe)
-        refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
-        return Calibration(
-            *scale.ends,
-            *evidence.metric.range,
-            *spread.numbers,
-            naive_first=scale.spread(evidence, 1.0, 0.0).numbers[0],
-            n=evidence.n,
-            estimate=evidence.estimate,
-            other=bbc_x(evidence) if refitted else np.nan,
-            towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
-            unseen=evidence.unseen,
-        )
-
-    def _share(self, evidence: Evidence, safe: str) -> float:
-        """Return how far the upper limit's centre moves from BBC to the naive score."""
-        if isinstance(self.safe_upper, bool):
-            return float(self.safe_upper)
-        return standing_out(evidence) if safe == "standing out" else float(safe == "always")
+        return _limits_of_draws(evidence.values, level) if len(evidence.values) else (np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True)
@@ -206,6 +105,7 @@ class double_bootstrap:  # noqa: N801
     inner: int = 60
 
     name = "double_bootstrap"
+    words = "double bootstrap interval"
 
     def __post_init__(self) -> None:
         check_count(self.outer, "outer", minimum=40)
@@ -223,10 +123,8 @@ class double_bootstrap:  # noqa: N801
         values = values[~np.isnan(values)]
         if len(values) < 2:
             return np.nan, np.nan, np.nan
-        low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
-        with np.errstate(invalid="ignore", over="ignore"):
-            error = float(values.std(ddof=1))
-        return float(min(low, evidence.estimate)), float(max(high, evidence.estimate)), error
+        low, high, error = _limits_of_draws(values, level)
+        return min(low, evidence.estimate), max(high, evidence.estimate), error
 
 
 @dataclass(frozen=True)
@@ -255,6 +153,7 @@ class wilson:  # noqa: N801
     """
 
     name = "wilson"
+    words = "Wilson interval"
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
@@ -265,8 +164,6 @@ class wilson:  # noqa: N801
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
         from scipy.special import ndtri
-
-        from .scales import wilson_limits
 
         share, z = evidence.naive, float(ndtri((1 + level) / 2))
         low, high = wilson_limits(share, evidence.n, z)
@@ -299,6 +196,7 @@ class delong:  # noqa: N801
     """
 
     name = "delong"
+    words = "DeLong interval"
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
@@ -350,6 +248,7 @@ class bca:  # noqa: N801
     times: int | None = None
 
     name = "bca"
+    words = "BCa bootstrap interval"
 
     def __post_init__(self) -> None:
         if self.times is not None:
@@ -363,7 +262,13 @@ class bca:  # noqa: N801
         """Return lower limit, upper limit and standard error."""
         from .resampled import bca_limits
 
-        return bca_limits(evidence, level, evidence.times if self.times is None else self.times)
+        times = evidence.times if self.times is None else self.times
+        if round(times * (1 - level), 6) < 2:
+            raise InputError(
+                f"`times`={times} is too small for a BCa interval at level {level:g}: at least "
+                f"{int(np.ceil(round(2 / (1 - level), 6)))} draws are needed, 1000 or more are advisable."
+            )
+        return bca_limits(evidence, level, times)
 
 
 def _fixed_only(evidence: Evidence) -> str | None:
@@ -381,74 +286,58 @@ def _plain_only(evidence: Evidence) -> str | None:
     return "samples carry case weights" if evidence.weighted else None
 
 
-METHODS: dict[str, type] = {
-    "percentile": percentile,
-    "calibrated": calibrated,
-    "double_bootstrap": double_bootstrap,
-    "wilson": wilson,
-    "delong": delong,
-    "bca": bca,
+METHODS: dict[str, Callable[[], Method]] = {
+    method.name: method for method in (percentile, calibrated, double_bootstrap, wilson, delong, bca)
 }
 
 
-def get_method(interval: object) -> Method:
-    """Return the interval method of a name, or the configured method itself."""
+def get_method(interval: Any) -> Method:
+    """Return the interval method of a name, or the configured method itself, whoever made it."""
     if isinstance(interval, str):
         if interval not in METHODS:
             raise InputError(
                 f"`interval`={interval!r} does not exist{nearest(interval, METHODS)}; known: {', '.join(METHODS)}."
             )
-        method: Method = METHODS[interval]()
-        return method
-    if isinstance(interval, type) and interval in METHODS.values():
-        configured: Method = interval()
-        return configured
-    if isinstance(interval, tuple(METHODS.values())):
-        return interval  # type: ignore[return-value]
-    raise InputError(
-        f"`interval` must be one of {', '.join(METHODS)} or a configured method such as calibrated(safe_upper=True); "
-        f"got {interval!r}."
-    )
-
-
-MINIMUM = 5  # units, and samples of each class, below which no interval is given
-LARGEST = 1e150  # scores beyond it cannot be squared
-
-
-NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
+        return METHODS[interval]()
+    if not (hasattr(interval, "name") and all(callable(getattr(interval, do, None)) for do in ("refuse", "limits"))):
+        raise InputError(
+            f"`interval` must be one of {', '.join(METHODS)} or a configured method such as "
+            f"calibrated(safe_upper=True), with name, refuse(evidence) and limits(evidence, level); got {interval!r}."
+        )
+    method: Method = interval() if isinstance(interval, type) else interval
+    return method
 
 
 def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the limits and bounds of a result and, when there are none, a note that says why.
 
-    Calibrated limits come with the numbers that give them at any level, as ``calibration``.
+    A method that has a ``calibration`` gives the numbers that make its limits at any level, and the result keeps them.
     """
     reason = method.refuse(evidence)
     if reason is not None:
         raise InputError(f"interval {method.name!r} does not apply: {reason}.")
-    undefined = dict.fromkeys(NAMES, np.nan) | _kept(method, [np.nan] * len(fields(Calibration)))
+    notes: tuple[str, ...] = ()
     if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
-        return undefined, (f"limits are NaN: {few} is fewer than {MINIMUM}",)
-    scores = np.append(evidence.chosen, evidence.estimate)
-    if isinstance(method, calibrated) and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
-        return undefined, (f"limits are NaN: scores beyond {LARGEST:g} have no variance",)
-    if np.isnan(evidence.estimate):
-        return undefined, ()
-    found = limits_at(partial(method.limits, evidence), level)
-    return found | _kept(method, astuple(method.calibration(evidence)) if isinstance(method, calibrated) else ()), ()
+        notes = (f"limits are NaN: {few} is fewer than {MINIMUM}",)
+    undefined = bool(notes) or np.isnan(evidence.estimate)
+    limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
+    if not undefined:
+        limits = limits_at(partial(method.limits, evidence), level)
+    if (calibration := getattr(method, "calibration", None)) is not None:
+        kept = [np.nan] * len(fields(Calibration)) if undefined else astuple(calibration(evidence))
+        limits["calibration"] = np.array(kept, float)
+    return limits, notes
 
 
-def _kept(method: Method, numbers: Sequence[float]) -> dict[str, Any]:
-    """Return what a result keeps of a calibrated interval; nothing of others."""
-    return {"calibration": np.array(numbers, float)} if isinstance(method, calibrated) else {}
-
-
-def limits_at(limits: Callable[[float], tuple[float, float, float]], level: float) -> dict[str, float]:
+def limits_at(limits: Callable[[float], tuple[float, float, float]], level: float) -> dict[str, Any]:
     """Return the limits at a level and the one-sided bounds, which are the limits at 2 level - 1."""
     low, high, error = limits(level)
     bounds = limits(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
     return dict(zip(NAMES, (low, high, error, *bounds), strict=True))
 
 
-__all__ = ["Evidence", "Method", "Scale", "bca", "calibrated", "delong", "double_bootstrap", "percentile", "wilson"]
+__all__ = [
+    "METHODS", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap", "get_method",
+    "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+]  # fmt: skip

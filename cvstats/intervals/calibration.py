@@ -1,15 +1,20 @@
-"""Constants and rules of the calibrated interval, tuned on refitted learners (see the coverage study in the docs)."""
+"""The calibrated interval: its constants, the scale it is built on, and the few numbers that give it at any level.
+
+Constants and rules were tuned on refitted learners; see the coverage study in the docs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .scales import scale_between, spread_on
+from cvstats._check import InputError, check_option
 
 if TYPE_CHECKING:
+    from cvstats.metrics import Metric
+
     from .evidence import Evidence
 
 
@@ -39,21 +44,145 @@ LOSS = {
 }
 
 
-def constants(evidence: Evidence, bounded: bool) -> Constants:
-    """Return the constants for a metric on a bounded or unbounded scale."""
-    if not bounded:
+def constants(evidence: Evidence) -> Constants:
+    """Return the constants for the kind of metric and the estimator."""
+    if evidence.metric.scale == "log":
         return LOSS[evidence.estimator]
     return (RANK if evidence.metric.family == "rank" else BOUNDED)[evidence.estimator]
 
 
-GIVEN = 1 / 8  # the probability that a prediction gone wrong is taken to give the truth
+def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
+    """Return Wilson's score limits for a share observed on n trials; n need not be whole, z not a normal quantile."""
+    widen = 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / widen
+    half = z / widen * np.sqrt(max(share * (1 - share), 0.0) / n + z * z / (4 * n * n))
+    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
 
 
-def error_cost(metric: str, n_classes: int) -> float:
-    """Return what a misclassified sample is taken to cost under a metric of probabilities; 0 for other metrics."""
-    if metric == "log_loss":
-        return float(-np.log(GIVEN))
-    return (1 - GIVEN) ** 2 * (1 if n_classes <= 2 else 2) if metric == "brier" else 0.0
+class UnitSpread(NamedTuple):
+    """Wilson's limits at n(c) = c (1 - c) / (kappa c (1 - c) / n_eff + psi V_s)."""
+
+    n_eff: float
+    kappa: float
+    extra: float  # psi * V_s
+
+    def size(self, centre: float) -> float:
+        """Return n(c)."""
+        edge = 1 / (2 * self.n_eff)
+        c = min(max(centre, edge), 1 - edge)
+        wobble = c * (1 - c)
+        return wobble / (self.kappa * wobble / self.n_eff + self.extra)
+
+    def limits(self, centre: float, t: float) -> tuple[float, float]:
+        """Return the limits around a centre at quantile t."""
+        return wilson_limits(min(max(centre, 0.0), 1.0), self.size(centre), t)
+
+    def error(self, centre: float) -> float:
+        """Return the standard error at a centre."""
+        c = min(max(centre, 0.0), 1.0)
+        return float(np.sqrt(c * (1 - c) / self.size(centre)))
+
+
+class LogSpread(NamedTuple):
+    """A constant standard error on the scale; the other two are there because a `UnitSpread` has three numbers."""
+
+    std_error: float
+    kappa: float = np.nan
+    extra: float = np.nan
+
+    def limits(self, centre: float, t: float) -> tuple[float, float]:
+        """Return the limits around a centre at quantile t."""
+        return centre - t * self.std_error, centre + t * self.std_error
+
+    def error(self, centre: float) -> float:
+        """Return the standard error at a centre."""
+        return self.std_error
+
+
+@dataclass(frozen=True)
+class UnitScale:
+    """A metric with two ends, mapped to [0, 1] with 1 the best."""
+
+    best: float
+    worst: float
+    spread_type = UnitSpread
+
+    def forward(self, value: float) -> float:
+        """Return a value on the scale."""
+        return (value - self.worst) / (self.best - self.worst)
+
+    def back(self, value: float) -> float:
+        """Return a value in the metric's unit."""
+        return self.worst + value * (self.best - self.worst)
+
+    def error_back(self, centre: float, error: float) -> float:
+        """Return a standard error in the metric's unit."""
+        return error * abs(self.best - self.worst)
+
+    def spread(self, evidence: Evidence, kappa: float, psi: float) -> UnitSpread:
+        """Return the spread that the evidence implies."""
+        width2 = (self.best - self.worst) ** 2
+        theta = (evidence.scores - self.worst) / (self.best - self.worst)
+        noise = float(np.nansum(evidence.variance)) / width2
+        wobble = float(np.nansum(theta * (1 - theta)))
+        n = float(evidence.n)
+        n_eff = min(n, max(wobble / noise, 1.0)) if noise > 0 and wobble > 0 else n
+        return UnitSpread(n_eff, kappa, psi * selection_variance(evidence) / width2)
+
+
+@dataclass(frozen=True)
+class LogScale:
+    """A loss without an upper end (or a score without a lower end): minus the log of its distance from perfection."""
+
+    best: float
+    worst: float  # infinite
+    spread_type = LogSpread
+
+    @property
+    def sign(self) -> int:
+        """+1 when the metric grows with performance."""
+        return 1 if self.best > self.worst else -1
+
+    def forward(self, value: float) -> float:
+        """Return a value on the scale."""
+        loss = (self.best - value) * self.sign
+        return -float(np.log(loss)) if loss > 0 else np.inf
+
+    def back(self, value: float) -> float:
+        """Return a value in the metric's unit."""
+        return self.best - self.sign * float(np.exp(-value))
+
+    def error_back(self, centre: float, error: float) -> float:
+        """Return a standard error in the metric's unit."""
+        return float(np.exp(-centre)) * error
+
+    def spread(self, evidence: Evidence, kappa: float, psi: float) -> LogSpread:
+        """Return the spread that the evidence implies."""
+        loss = (self.best - evidence.scores) * self.sign
+        good = np.isfinite(loss) & np.isfinite(evidence.variance)
+        square = float((loss[good] ** 2).sum())
+        centre = (self.best - evidence.estimate) * self.sign
+        if square <= 0 or not centre > 0:
+            return LogSpread(0.0)
+        own = float(evidence.variance[good].sum()) / square
+        if evidence.wins is not None:  # poor configurations have large losses and little relative noise
+            used = good & (loss > 0)
+            share = evidence.wins[used]
+            if share.sum() > 0:
+                own = max(own, float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum()))
+        return LogSpread(float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)))
+
+
+def selection_variance(evidence: Evidence) -> float:
+    """Return V_s: the variance over draws of the full-data score of the draw's winner."""
+    chosen = evidence.chosen[np.isfinite(evidence.chosen)]
+    return float(chosen.var(ddof=1)) if len(chosen) > 1 else 0.0
+
+
+def scale_of(metric: Metric) -> UnitScale | LogScale:
+    """Return the scale of a metric that has one."""
+    best, worst = metric.range[::-1] if metric.sign > 0 else metric.range
+    return UnitScale(best, worst) if metric.scale == "unit" else LogScale(best, -metric.sign * np.inf)
 
 
 @dataclass(frozen=True)
@@ -78,31 +207,30 @@ class Calibration:
         """Return lower limit, upper limit and standard error."""
         from scipy.special import stdtrit
 
-        scale = scale_between(self.best, self.worst)
-        spread = spread_on(scale, self.first, self.kappa, self.extra)
+        scale = (UnitScale if np.isfinite(self.worst) else LogScale)(self.best, self.worst)
+        spread = scale.spread_type(self.first, self.kappa, self.extra)
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         centre = scale.forward(self.estimate)
         low, high = spread.limits(centre, t)
         if not np.isnan(self.other):
             high = max(high, spread.limits(scale.forward(self.other), t)[1])
         if not np.isnan(self.towards):
-            naive = spread_on(scale, self.naive_first, 1.0, 0.0)
+            naive = scale.spread_type(self.naive_first, 1.0, 0.0)
             high = max(high, naive.limits(scale.forward(self.towards), t)[1])
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
         if self.unseen:
-            ends[1] = max(ends[1], allow_unseen(self, level))
+            ends[1] = max(ends[1], self._largest_loss(level))
         return float(ends[0]), float(ends[1]), scale.error_back(centre, spread.error(centre))
 
+    def _largest_loss(self, level: float) -> float:
+        """Return the largest loss that is plausible though no sample was misclassified.
 
-def allow_unseen(evidence: Calibration, level: float) -> float:
-    """Return the largest loss that is plausible though no sample was misclassified.
-
-    No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share u of
-    new samples cost what an error does, and the data do not show it.
-    """
-    share: float = 1 - ((1 - level) / 2) ** (1 / evidence.n)
-    return (1 - share) * evidence.estimate + share * evidence.unseen
+        No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share
+        u of new samples cost what an error does, and the data do not show it.
+        """
+        share: float = 1 - ((1 - level) / 2) ** (1 / self.n)
+        return (1 - share) * self.estimate + share * self.unseen
 
 
 def standing_out(evidence: Evidence) -> float:
@@ -133,3 +261,113 @@ def bbc_x(evidence: Evidence) -> float:
     gap = max(bbc - mean, 0.0)
     rho = min(gap / (naive - mean), 1.0)
     return float(sign * (mean + 4 * gap / (rho + np.sqrt(rho**2 + 8))))
+
+
+@dataclass(frozen=True)
+class calibrated:  # noqa: N801
+    r"""Calibrated interval: Wilson's limits at an effective sample size that counts noise of data and of selection.
+
+    On the metric's range mapped to [0, 1] (higher = better), with scores :math:`\theta_j`, their bootstrap variances
+    :math:`v_j` and :math:`V_s` the variance over draws of the score of the draw's winner,
+
+    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j}\Bigr),
+
+    .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
+
+    and Student's t on N - 1 degrees of freedom (groups count as units). Losses without an upper end are treated
+    alike on the log scale, with the relative variance of the draws' winners where it exceeds the pooled one. For
+    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X. A log loss or
+    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for the
+    error rate u with :math:`(1 - u)^N = (1 - level) / 2` and errors that give the truth a probability of 1/8.
+
+    Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
+    classes (NaN limits below). In the coverage study, learners refitted in every fold on 23 designs that were not
+    used for tuning (N = 30 to 200, 500 repetitions each), a 95 % interval covered
+
+    - accuracy: .972 on average, at worst .948; lower bound at worst .950; .91 times as wide as the percentile interval;
+    - AUC: .971, at worst .916 (N = 60, a circle; the truth was above); lower bound at worst .920; .98 times as wide;
+    - MSE: .954, at worst .932 (6 designs); concordance: 1.00, 1.3 times as wide (3 designs, 200 repetitions);
+    - Brier score: .976, at worst .930; log loss: .964, at worst .890 (N = 30, a loss below .2: rare large losses are
+      hardly in the data).
+
+    With fixed models and one configuration far above the rest it covered .935 at worst (8 designs, N = 30 to 100),
+    .907 at N = 20: use ``safe_upper=True`` when one is known to stand out (.973).
+
+    Parameters
+    ----------
+    kappa, psi : float, optional
+        Constants; by default those of the estimator and the kind of metric at hand.
+    safe_upper : bool or "auto"
+        Whether the upper limit heeds the naive Wilson limit of the winner. ``"auto"``: always for rank metrics, and
+        for others in so far as the winner won more draws than the next configuration (fully at four times as many);
+        True: always; False: never.
+
+    References
+    ----------
+    Wilson (1927), doi:10.1080/01621459.1927.10502953, for the limits; the effective size comes with this package.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(100, 20, rng=1)
+    >>> out = cs.winner(cube, "accuracy", interval=cs.calibrated(safe_upper=True), rng=1)
+    >>> bool(out.conf_low <= out.estimate <= out.conf_high)
+    True
+    """
+
+    kappa: float | None = None
+    psi: float | None = None
+    safe_upper: bool | str = "auto"
+
+    name = "calibrated"
+    words = "interval calibrated for selection"
+
+    def __post_init__(self) -> None:
+        for value, argument in ((self.kappa, "kappa"), (self.psi, "psi")):
+            if value is not None and not (np.isfinite(value) and value >= 0):
+                raise InputError(f"`{argument}` must be a number >= 0, or None for the tuned constant; got {value!r}.")
+        if not isinstance(self.safe_upper, bool):
+            check_option(self.safe_upper, ("auto",), "safe_upper")
+
+    def refuse(self, evidence: Evidence) -> str | None:
+        """Return why the method does not apply, or None."""
+        if evidence.metric.scale != "none":
+            return None
+        return (
+            f"the range of {evidence.metric.name} has no end to build a scale on; give as_metric(range=...) "
+            "or use interval='double_bootstrap'"
+        )
+
+    def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
+        """Return lower limit, upper limit and standard error."""
+        return self.calibration(evidence).limits(level)
+
+    def calibration(self, evidence: Evidence) -> Calibration:
+        """Return the few numbers that give the limits at any level."""
+        scale, tuned = scale_of(evidence.metric), constants(evidence)
+        kappa = tuned.kappa if self.kappa is None else self.kappa
+        psi = tuned.psi if self.psi is None else self.psi
+        share = self._share(evidence, tuned.safe)
+        refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
+        first, kappa, extra = scale.spread(evidence, kappa, psi)
+        return Calibration(
+            best=scale.best,
+            worst=scale.worst,
+            low=evidence.metric.range[0],
+            high=evidence.metric.range[1],
+            first=first,
+            kappa=kappa,
+            extra=extra,
+            naive_first=scale.spread(evidence, 1.0, 0.0)[0],
+            n=evidence.n,
+            estimate=evidence.estimate,
+            other=bbc_x(evidence) if refitted else np.nan,
+            towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
+            unseen=evidence.unseen,
+        )
+
+    def _share(self, evidence: Evidence, safe: str) -> float:
+        """Return how far the upper limit's centre moves from BBC to the naive score."""
+        if isinstance(self.safe_upper, bool):
+            return float(self.safe_upper)
+        return standing_out(evidence) if safe == "standing out" else float(safe == "always")

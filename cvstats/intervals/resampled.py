@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from cvstats.cube.blocks import predicted
-from cvstats.judge import restricted, select_and_judge
-from cvstats.kernels.engines import engine
-from cvstats.resample import Bootstrap, group_codes
+from cvstats.cube.blocks import coverage, problem_on
+from cvstats.judge import Rules, decide, scored
+from cvstats.kernels.placements import delong, placements
+from cvstats.resample import group_codes
+from cvstats.resample.draws import Bootstrap, Given
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -29,9 +30,8 @@ def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
     """Return BBC on each of `outer` bootstrap data sets; inner out-of-bag is by original sample."""
     cube = evidence.cube
     assert cube is not None
-    rows, _ = predicted(cube)
-    kept = cube.isel(sample=rows)
-    n = kept.sizes["sample"]
+    kept = cube.isel(sample=coverage(cube).rows)
+    data, n = problem_on(kept, evidence.metric), kept.sizes["sample"]
     groups = group_codes(kept, None)
     draws = Bootstrap(n, outer, _seed(evidence, OUTER_STREAM), group=groups).block(0, outer)[0]
     units = n if groups is None else int(groups.max()) + 1
@@ -45,15 +45,9 @@ def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
         counts = counts if groups is None else counts[:, :, groups]
         choose = counts.reshape(-1, n)
         judge = np.where(choose == 0, np.repeat(block, inner, axis=0), 0)
-        out = select_and_judge(
-            kept,
-            evidence.metric,
-            choose=_labelled(choose, kept),
-            judge=_labelled(judge, kept),
-            ties="random",
-            rng=_seed(evidence, INNER_STREAM, start),
-        )
-        values = out["value"].values.reshape(len(block), inner)
+        rules = Rules(seed=_seed(evidence, INNER_STREAM, start))
+        out = decide(evidence.metric, data, Given(choose), rules, judge=Given(judge))
+        values = out.value.reshape(len(block), inner)
         used = ~np.isnan(values)
         total = np.where(used, values, 0.0).sum(axis=1)
         estimates[start : start + len(block)] = np.where(
@@ -62,28 +56,21 @@ def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
     return estimates
 
 
-def _labelled(weights: np.ndarray, cube: xr.DataArray) -> xr.DataArray:
-    return xr.DataArray(weights, dims=("draw", "sample"), coords={"sample": cube["sample"].values})
-
-
 def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, float, float]:
     """Return BCa limits and the bootstrap standard error of the score of the only configuration."""
     from scipy.special import ndtr, ndtri
 
     cube = evidence.cube
     assert cube is not None
-    rows, _ = predicted(cube)
-    data = restricted(cube, evidence.metric, rows)
-    groups = group_codes(cube.isel(sample=rows), None)
+    data = problem_on(cube, evidence.metric)
+    groups = group_codes(cube, None)
+    units = np.unique(np.arange(data.n) if groups is None else groups, return_inverse=True)[1]
     draws = Bootstrap(data.n, times, _seed(evidence, OUTER_STREAM), group=groups)
-    machine = engine(evidence.metric, data, draws.total)
-    scores = np.concatenate(
-        [machine.scores(draws.block(at, min(at + 512, times))[0])[:, 0] for at in range(0, times, 512)]
-    )
-    scores = scores[~np.isnan(scores)]
-    units = np.arange(data.n) if groups is None else groups
-    left = machine.scores((units[None, :] != np.unique(units)[:, None]).astype(np.int32))[:, 0]
-    if len(scores) < 2 or not np.isfinite(left).all():  # an infinite loss has no jackknife
+    each = np.unique(units[data.rows])
+    left_out = Given((units[None, :] != each[:, None]).astype(np.int32))
+    _, (table, left) = scored(evidence.metric, data, draws, left_out)
+    scores, left = table[~np.isnan(table[:, 0]), 0], left[:, 0]
+    if len(scores) < 2 or not np.isfinite(left).all():
         return np.nan, np.nan, np.nan
     below = (np.sum(scores < evidence.naive) + np.sum(scores <= evidence.naive)) / (2 * len(scores))
     bias = float(ndtri(np.clip(below, 1 / (2 * len(scores)), 1 - 1 / (2 * len(scores)))))
@@ -98,15 +85,6 @@ def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, flo
 
 def delong_variance(cube: xr.DataArray, metric: Metric) -> float:
     """Return DeLong's variance of the AUC of the only configuration of a cube with two classes."""
-    rows, _ = predicted(cube)
-    data = restricted(cube, metric, rows)
-    score = data.p.reshape(data.n)
-    positive, negative = score[data.y == 1], score[data.y == 0]
-    ordered_pos, ordered_neg = np.sort(positive), np.sort(negative)
-
-    def share_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        less = np.searchsorted(others, values, "left")
-        return np.asarray((less + np.searchsorted(others, values, "right")) / (2 * len(others)))
-
-    over, under = share_below(positive, ordered_neg), share_below(negative, ordered_pos)
-    return float(over.var(ddof=1) / len(positive) + under.var(ddof=1) / len(negative))
+    data = problem_on(cube, metric)
+    data = data.samples(data.rows)
+    return float(delong(*placements(data.p.reshape(1, data.n), data.y == 1))[1][0, 0])

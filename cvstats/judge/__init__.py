@@ -6,29 +6,95 @@ but a running maximum, so blocks may live anywhere and merge exactly. *Judge* th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_option, entropy, show
-from cvstats.cube.arrays import batch_dims, problem
-from cvstats.cube.blocks import Coverage, everything, known_coverage
-from cvstats.cube.make import scan_cube
-from cvstats.kernels.problem import Problem
-from cvstats.kernels.usable import LabelCheck
+from cvstats._results import names_of
+from cvstats.cube.align import aligned as aligned
+from cvstats.cube.align import map_batches as map_batches
+from cvstats.cube.blocks import problem_on, surveyed
+from cvstats.cube.make import check_form
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
-from cvstats.resample import QUANTUM, Bootstrap
+from cvstats.resample import given_draws
+from cvstats.resample.draws import QUANTUM, Draws
 from cvstats.select import Select, select_best
 
-from .choosing import CELLS as CELLS
-from .choosing import Draws as Draws
-from .choosing import Frame, draw_blocks
-from .outcome import Outcome, judged_outcome
-from .outcome import check_weights as check_weights
-from .outcome import source as source
+from .loop import Decision, Outcome, Rules, decide, mixed_score, scored
+
+__all__ = [
+    "Decision",
+    "Outcome",
+    "Rules",
+    "decide",
+    "mixed_score",
+    "score_draws",
+    "scored",
+    "select_and_judge",
+    "whole_quanta",
+]
+
+
+def score_draws(
+    cube: xr.DataArray, metric: str | Metric, draws: xr.DataArray | Draws, *, batch: int | None = None
+) -> xr.DataArray:
+    r"""Return the score of every configuration under every draw.
+
+    .. math:: \theta_j(w_b) \text{ for draw } b \text{ and configuration } j
+
+    with :math:`\theta_j(w)` the score when samples weigh w: what intervals, contrasts and curves are made of. All
+    configurations share the draws, so differences between columns are paired. Case weights of the cube multiply the
+    weights; scores are averaged over repeats; predictions that are missing do not count.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric.
+    draws : DataArray
+        Weights over ``draw, sample``, as `bootstrap`, `subsample` and `jackknife` return: finite and not negative.
+    batch : int, optional
+        Draws at a time (rounded up to a multiple of 32); bounds memory, never changes a result.
+
+    Returns
+    -------
+    xarray.DataArray
+        Scores over ``draw, configuration`` and batch dims; NaN where the metric is undefined, such as AUC in a draw of
+        one class.
+
+    Raises
+    ------
+    InputError
+        Weights that do not match the cube's samples, or that are negative or not finite.
+
+    References
+    ----------
+    Efron (1979). Bootstrap methods: another look at the jackknife. Annals of Statistics 7, 1-26.
+    doi:10.1214/aos/1176344552
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[1, 0], [0, 1], [1, 1]], [1, 0, 1])
+    >>> cs.score_draws(cube, "accuracy", cs.jackknife(cube)).values
+    array([[1. , 0.5],
+           [1. , 0.5],
+           [1. , 0. ]])
+    """
+    check_form(cube)
+    found = bound_metric(metric, cube)
+    batch = whole_quanta(batch)
+
+    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.DataArray:
+        data = problem_on(part, found, compete=False)
+        table = scored(found, data, given_draws(draws, part), batch=batch)[1][0]
+        kept = {name: coord for name, coord in part.coords.items() if coord.dims == ("configuration",)}
+        coords = {"draw": np.arange(len(table)), **kept, "metric": found.name}
+        return xr.DataArray(table, dims=("draw", "configuration"), coords=coords, name=found.name)
+
+    return map_batches(one, cube)
 
 
 def select_and_judge(
@@ -104,143 +170,49 @@ def select_and_judge(
     >>> int(out.n_draws) + int((~out.usable).sum())
     100
     """
-    seen = scan_cube(cube)
+    check_form(cube)
     check_option(ties, ("random", "first"), "ties")
     found = bound_metric(metric, cube)
     if judge_cube is not None:
-        judge_cube = aligned(judge_cube, cube)
-    seed = entropy(rng)
-    batch = whole_quanta(batch)
+        judge_cube = aligned(judge_cube, cube, "judge_cube")
+    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
 
     def one(part: xr.DataArray, other: xr.DataArray | None) -> xr.Dataset:
-        out = judged_outcome(
-            part,
-            found,
-            choose,
-            known_coverage(part, seen),
-            judge=judge,
-            judge_cube=other,
-            select=select,
-            ties=ties,
-            seed=seed,
-            batch=batch,
-            progress=progress,
-        )
-        return out.labelled(part, found)
+        data = problem_on(part, found)
+        judges: Problem | None = None
+        weights = None if judge is None else given_draws(judge, part)
+        if other is not None:
+            judges = surveyed(problem_on(other, found, compete=False))
+            if judge is None:
+                data = surveyed(data)
+                extra = judges.rows & ~data.rows
+                if extra.any():
+                    raise InputError(
+                        "`judge_cube` has predictions for samples that no configuration of the cube predicted: "
+                        f"{show(other['sample'].values[extra])}. Leave those samples out, or give `judge`."
+                    )
+        return _labelled(decide(found, data, given_draws(choose, part), rules, judge=weights, judges=judges), found)
 
     return map_batches(one, cube, judge_cube)
+
+
+def _labelled(out: Outcome, metric: Metric) -> xr.Dataset:
+    """Return the outcome with names and labels."""
+    names = out.problem.names
+    variables = {
+        "selected": ("draw", names_of(names, out.decision.place)),
+        "value": ("draw", out.value),
+        "usable": ("draw", out.usable),
+        "win_rate": ("configuration", out.win_rate),
+        "score": ("configuration", out.score),
+        "score_variance": ("configuration", out.score_variance),
+        "n_draws": out.n_draws,
+        "n_redrawn": out.n_redrawn,
+    }
+    coords = {"draw": np.arange(len(out.value)), "configuration": names, "metric": metric.name}
+    return xr.Dataset(variables, coords=coords)
 
 
 def whole_quanta(batch: int | None) -> int | None:
     """Return `batch` rounded up to whole quanta of draws."""
     return None if batch is None else -(-check_count(batch, "batch") // QUANTUM) * QUANTUM
-
-
-def map_batches(
-    function: Callable[[xr.DataArray, xr.DataArray | None], xr.Dataset],
-    cube: xr.DataArray,
-    other: xr.DataArray | None = None,
-) -> xr.Dataset:
-    """Apply `function` to every combination of batch dims and put the results together along them."""
-    dims = batch_dims(cube)
-    if not dims:
-        return function(cube, other)
-    dim = dims[0]
-    results = []
-    for i in range(cube.sizes[dim]):
-        companion = other if other is None or dim not in other.dims else other.isel({dim: i})
-        results.append(map_batches(function, cube.isel({dim: i}), companion))
-    results = [part.drop_vars([dim], errors="ignore") for part in results]
-    index = cube[dim] if dim in cube.coords else dim
-    stacked = xr.concat(results, dim=index, coords="different", compat="equals", combine_attrs="override")
-    return stacked
-
-
-def aligned(other: xr.DataArray, cube: xr.DataArray, argument: str = "judge_cube") -> xr.DataArray:
-    """Return `other` in the cube's order of samples, configurations and classes; raise naming what does not match.
-
-    What carries no labels is taken to be in the cube's order.
-    """
-    for dim in ("sample", "configuration", "label_class"):
-        if dim not in other.dims or dim not in cube.dims:
-            continue
-        if dim not in other.indexes:
-            if other.sizes[dim] != cube.sizes[dim]:
-                raise InputError(f"`{argument}` has {other.sizes[dim]} along {dim!r}, the cube {cube.sizes[dim]}.")
-            other = other.assign_coords({dim: cube[dim].values})
-        here, there = cube.indexes[dim], other.indexes[dim]
-        if here.equals(there):
-            continue
-        lost, extra = here.difference(there, sort=False), there.difference(here, sort=False)
-        if len(lost) or len(extra):
-            raise InputError(
-                f"`{argument}` does not match the cube along {dim!r}: only in the cube: {show(lost) or 'none'}; "
-                f"only in `{argument}`: {show(extra) or 'none'}."
-            )
-        other = other.isel({dim: there.get_indexer(here)})
-    return other
-
-
-def blocks(
-    draws: Draws, batch: int | None, metric: Metric, data: Problem
-) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
-    """Yield (start, stop, weights, times redrawn) in blocks of draws that bound memory."""
-    yield from draw_blocks(draws, batch, metric, data.n, data.p.shape[-2])
-
-
-def restricted(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> Problem:
-    """Return the problem on some samples only."""
-    return problem(cube if rows.all() else cube.isel(sample=rows), metric)
-
-
-def judged_rows(cube: xr.DataArray) -> np.ndarray:
-    """Return which samples have a prediction by some configuration."""
-    others = [dim for dim in cube.dims if dim != "sample"]
-    return np.asarray(cube.notnull().any(others).values)
-
-
-def unusable_note(out: Outcome) -> tuple[str, ...]:
-    """Return what must be said of draws that were skipped or drawn again."""
-    total, lost, again = len(out.usable), int((~out.usable).sum()), out.n_redrawn
-    if lost:
-        return (f"{lost} of {total} draws could not be used and were skipped",)
-    return (f"{again} of {total} draws were unusable and drawn again",) if again else ()
-
-
-def draw_source(
-    cube: xr.DataArray,
-    metric: Metric,
-    times: int,
-    seed: int,
-    *,
-    group: np.ndarray | None = None,
-    strata: np.ndarray | None = None,
-    found: Coverage | None = None,
-) -> Bootstrap:
-    """Return bootstrap draws over the predicted samples that are drawn again when `metric` could not use them.
-
-    While nothing is known of the gaps of a dask-backed cube, draws are over all samples and can move to fewer.
-    """
-    found = found or known_coverage(cube)
-    check = Frame.of(cube, metric, everything(cube), check=True).labels
-    make = partial(_draws_on, check, times, seed, group, strata)
-    draws = make((found or everything(cube)).rows)
-    if found is None:
-        draws.on = make
-    return draws
-
-
-def _draws_on(
-    check: LabelCheck,
-    times: int,
-    seed: int,
-    group: np.ndarray | None,
-    strata: np.ndarray | None,
-    rows: np.ndarray,
-) -> Bootstrap:
-    def pick(values: np.ndarray | None) -> Any:
-        return None if values is None else np.unique(values[rows], return_inverse=True)[1]
-
-    check = check if rows.all() else check.on(rows)
-    usable = check.pair if check.possible(pick(group)) else None
-    return Bootstrap(int(rows.sum()), times, seed, group=pick(group), strata=pick(strata), usable=usable)

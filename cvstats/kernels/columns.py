@@ -136,7 +136,7 @@ def column_values(metric: Metric, problem: Problem) -> np.ndarray:
 
 
 def pooled_values(metric: Metric, problem: Problem) -> np.ndarray:
-    """Return the score of every configuration (m,) on all samples, with the operations of `RankEngine.criterion`."""
+    """Return the score of every configuration (m,) on all samples, with the operations of `RankKernel.criterion`."""
     m, r = problem.p.shape[-2:]
     count, scale, share = _column_counts(metric, problem)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,7 +155,8 @@ def _column_counts(metric: Metric, problem: Problem) -> tuple[np.ndarray, np.nda
     """Return, by contrast and column, the count, what to divide it by, and the weight of the positives."""
     n, m, r = problem.n, problem.p.shape[-2], problem.p.shape[-1]
     weight = np.ones(n) if problem.weight is None else problem.weight
-    planes = problem.p if problem.p.ndim == 4 else problem.p[None]
+    p = problem.read(metric.uses)
+    planes = p if p.ndim == 4 else p[None]
     statistic = STATISTICS[metric.statistic]
     every = contrasts(metric, problem.n_classes)
     count, scale, share = np.empty((3, len(every), m * r))

@@ -6,12 +6,13 @@ over predicted risk tells how much of their weight lies below or beside it: n lo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .columns import add_up, over_repeats
-from .problem import Problem
+from .problem import Problem, Weights
 from .ranks import whole_weights
 from .walk import accelerator
 
@@ -122,34 +123,36 @@ class _Tree:
         return np.asarray(total + total + self.beside[self.rank[row], self.lane])
 
 
-class ConcordanceEngine:
+class PairKernel:
     """Scores of all configurations under any weights, column by column over a block of draws.
 
-    Parameters are those of `RankEngine`.
+    Parameters are those of `RankKernel`.
     """
 
     def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
         assert problem.event is not None
         self.metric = metric
-        self.n, self.m, self.r = problem.p.shape
+        p = problem.read(metric.uses)
+        self.n, self.m, self.r = p.shape
         self.when = visits(problem.y, problem.event)
-        missing = bool(np.isnan(np.min(problem.p)))
+        missing = bool(np.isnan(np.min(p)))
         self.gaps = missing if gaps is None else gaps
-        self.missing = np.isnan(problem.p).reshape(self.n, -1) if missing else None
-        self.rank = np.ascontiguousarray(dense_ranks(problem.p.reshape(self.n, -1)).T)  # (column, n)
+        self.missing = np.isnan(p).reshape(self.n, -1) if missing else None
+        self.rank = np.ascontiguousarray(dense_ranks(p.reshape(self.n, -1)).T)  # (column, n)
         self.weight, self.bound = whole_weights(problem.weight, total)
         self.begun, self.partial = None, np.zeros(self.m, bool)
         if self.missing is not None:
             self.begun = ~self.missing.all(axis=0).reshape(self.m, self.r)
             self.partial = self.missing.any(axis=0).reshape(self.m, self.r).any(axis=1)
 
-    def _weighted(self, weights: np.ndarray) -> np.ndarray:
+    def _weighted(self, weights: np.ndarray | Weights) -> np.ndarray:
         """Return (draw, n) weights in integers while counts fit 32 bits, else in doubles."""
-        w = weights if self.weight is None else weights * self.weight
+        counts = Weights.of(weights).counts
+        w = counts if self.weight is None else counts * self.weight
         small = w.dtype.kind in "iub" and self.bound**2 < 2**31
         return w.astype(np.int32 if small else np.float64)
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (exact counts where possible) and the scores, both (draw, m)."""
         draws = len(weights)
         steps = 2 + int(np.log2(self.n))
@@ -178,11 +181,11 @@ class ConcordanceEngine:
         fast.concordance_lanes(self.rank[column], lanes, *self.when, out)
         return out[0], out[1]
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
+    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
         """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
 
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""
         w = self._weighted(weights)
         fast = accelerator(0, 0, 0)
@@ -200,7 +203,7 @@ class ConcordanceEngine:
         return over_repeats(np.array(each).T, None if self.begun is None else self.begun[index])
 
 
-def column_values(problem: Problem) -> np.ndarray:
+def column_values(metric: Metric, problem: Problem) -> np.ndarray:
     """Return the concordance of every column (m, r) on all samples."""
     twice, comparable = _column_counts(problem)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,7 +211,7 @@ def column_values(problem: Problem) -> np.ndarray:
 
 
 def pooled_values(metric: Metric, problem: Problem) -> np.ndarray:
-    """Return the score of every configuration (m,) on all samples, as `ConcordanceEngine.criterion` computes it."""
+    """Return the score of every configuration (m,) on all samples, as `PairKernel.criterion` computes it."""
     r = problem.p.shape[2]
     twice, comparable = _column_counts(problem)
     absent = np.isnan(problem.p)
@@ -227,7 +230,7 @@ def _column_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         parts = [_column_counts(_one(problem, column)) for column in range(m)]
         return np.concatenate([twice for twice, _ in parts]), np.concatenate([both for _, both in parts])
     when = visits(problem.y, problem.event)
-    flat = problem.p.reshape(n, m * r)
+    flat = problem.read("survival").reshape(n, m * r)
     weight = np.ones((n, 1)) if problem.weight is None else problem.weight[:, None]
     out = np.empty((2, m * r))
     step = max(1, LANES // (4 * n))
@@ -240,4 +243,4 @@ def _column_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def _one(problem: Problem, column: int) -> Problem:
     """Return one column as a problem with labels of its own (labels that carry batch dims)."""
-    return Problem(problem.y[:, column], problem.p[:, column : column + 1], problem.weight, problem.event, 0)
+    return replace(problem.columns(slice(column, column + 1)), y=problem.y[:, column])

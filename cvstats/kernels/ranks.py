@@ -7,12 +7,13 @@ With whole-number weights twice the Mann-Whitney count is a whole number, so tie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .columns import STATISTICS, TILE, add_up, combine, contrasts, over_repeats, sort_columns
-from .problem import Problem
+from .problem import Problem, Weights
 from .walk import Lanes, accelerator, lanes_of, walk
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Task:
     count: np.ndarray | None  # (column,) number of predictions; None: all
 
 
-class RankEngine:
+class RankKernel:
     """Scores of all configurations under any weights, by walking sorted columns once per block of draws.
 
     Parameters
@@ -45,12 +46,20 @@ class RankEngine:
 
     def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
         self.metric = metric
-        p = problem.p
+        p = problem.read(metric.uses)
         self.m, self.r, self.n = p.shape[-2], p.shape[-1], problem.n
         self.weight, self.bound = whole_weights(problem.weight, total)
         planes = p if p.ndim == 4 else p[None]
         missing = bool(np.isnan(np.min(planes)))
         self.gaps = missing if gaps is None else gaps
+        y, case = problem.y, problem.weight
+        self.key = (
+            metric.statistic,
+            metric.multiclass,
+            self.bound,
+            y.tobytes(),
+            None if case is None else case.tobytes(),
+        )
         self.tasks = []
         for contrast in contrasts(metric, problem.n_classes):
             mine = problem.y == contrast.positive
@@ -73,22 +82,17 @@ class RankEngine:
         w = np.take(weights, task.rows, axis=1) if by_draw else weights[:, task.rows]
         return w if self.weight is None else np.asarray(w * self.weight[task.rows])
 
-    def criterion(self, weights: np.ndarray, memo: dict[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise (exact counts where possible) and the scores, both (draw, m).
-
-        `memo` keeps what depends on the draws alone, for the engines of other configurations.
-        """
+    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise (exact counts where possible) and the scores, both (draw, m)."""
         draws = len(weights)
         fast = accelerator(len(self.tasks) * self.m * self.r, self.n, draws)
-        memo = {} if memo is None or self.begun is not None else memo
+        weights = Weights.of(weights)
+        if self.begun is not None:
+            weights = Weights(weights.counts)  # totals depend on who predicted what: nothing for other blocks
         ready: list[Any] = []
         for number, task in enumerate(self.tasks):
-            key = number, fast is not None
-            if key not in memo:
-                w = self._weighted(weights, task)
-                lanes = lanes_of(w, self.bound, self.metric.statistic, narrow=fast is not None)
-                memo[key] = (lanes, *self._totals(task, w))
-            ready.append((task, *memo[key]))
+            make = partial(self._ready, task, weights.counts, fast is not None)
+            ready.append((task, *weights.cached((*self.key, number, fast is not None), make)))
         exact = len(self.tasks) == 1 and not self.gaps and self.begun is None
         criterion, score = np.empty((self.m, draws)), np.empty((self.m, draws))
         step = max(1, TILE // max(1, self.r * draws))
@@ -103,6 +107,11 @@ class RankEngine:
         if not exact:
             np.multiply(score, self.metric.sign, out=criterion)
         return criterion.T, score.T
+
+    def _ready(self, task: Task, weights: np.ndarray, narrow: bool) -> tuple[Lanes, np.ndarray, np.ndarray]:
+        """Return what depends on draws and labels alone: lanes, and the weight of positives and negatives."""
+        w = self._weighted(weights, task)
+        return lanes_of(w, self.bound, self.metric.statistic, narrow=narrow), *self._totals(task, w)
 
     def _totals(self, task: Task, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positive and negative weight: (draw,), or (column, draw) where predictions are missing."""
@@ -149,16 +158,16 @@ class RankEngine:
                 score[whole] = (summed / (self.r * first))[whole]
         return score
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
+    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
 
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         fast = accelerator(0, 0, 0)
         values, share = [], []
         for task in self.tasks:
-            w = self._weighted(weights, task, by_draw=True)
+            w = self._weighted(Weights.of(weights).counts, task, by_draw=True)
             values.append(self._judged_by_numba(fast, task, w, index) if fast else self._judged(task, w, index))
             share.append(self._judged_share(task, w, index) if self.metric.multiclass == "weighted" else values[-1])
         table = combine(self.metric, np.array(values), np.array(share))

@@ -7,12 +7,11 @@ cannot err (fixed point), so a sum does not depend on blocking, chunking or the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .problem import Problem
+from .problem import Problem, Weights
 from .scan import scan
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     return out
 
 
-class SumEngine:
+class SumKernel:
     """Scores of all configurations under any weights, by one matrix product per ingredient.
 
     Parameters
@@ -63,8 +62,6 @@ class SumEngine:
     gaps
         Whether predictions are missing somewhere in the cube; by default whether they are missing here. Blocks of
         one cube must agree on it, because it decides in which unit sums are compared.
-    convert
-        Turns raw predictions into the form the metric uses; applied to a few samples at a time.
     """
 
     def __init__(
@@ -75,7 +72,6 @@ class SumEngine:
         *,
         pool: bool = True,
         gaps: bool | None = None,
-        convert: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.metric = metric
         p = problem.p
@@ -84,7 +80,7 @@ class SumEngine:
         gaps = scan(p).gaps if gaps is None else gaps
         self.divisor = 1.0
         width = self.m if self.pooled else self.m * self.r
-        flat, present = self._ingredients(problem, width, gaps, convert)
+        flat, present = self._ingredients(problem, width, gaps)
         self.begun = None if self.pooled or present is None else present.any(axis=0).reshape(self.m, self.r)
         present = None if present is None or present.all() else present
         weight = problem.weight
@@ -111,9 +107,7 @@ class SumEngine:
             return float(self.r)
         return float(math.lcm(*range(1, self.r + 1))) if self.r <= 20 else 1.0
 
-    def _ingredients(
-        self, problem: Problem, width: int, gaps: bool, convert: Callable[[np.ndarray], np.ndarray] | None
-    ) -> tuple[list[np.ndarray], np.ndarray | None]:
+    def _ingredients(self, problem: Problem, width: int, gaps: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
         """Return per-sample ingredients (column, n), and where predictions are present (n, column) if some are not."""
         n, p = problem.n, problem.p
         step = max(1, TILE // max(1, p.size // n))
@@ -121,7 +115,7 @@ class SumEngine:
         present = np.ones((n, width), bool) if gaps else None
         for start in range(0, n, step):
             here = slice(start, min(start + step, n))
-            block = p[..., here, :, :] if convert is None else convert(p[..., here, :, :])
+            block = problem.read(self.metric.uses, here, whole=not gaps)
             y = problem.y[here, None, None] if problem.y.ndim == 1 else problem.y[here, :, None]
             if self.metric.uses == "label":
                 y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
@@ -174,7 +168,7 @@ class SumEngine:
         self, weights: np.ndarray | Weights, columns: slice = slice(None)
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the ingredient sums (draw, columns) and label sums (draw, 1 or columns) under `weights` (draw, n)."""
-        cast = weights if isinstance(weights, Weights) else Weights(weights)
+        cast = Weights.of(weights).cast
         sums = []
         for part, infinite in zip(self.parts, self.infinite, strict=True):
             value = cast(part.dtype) @ part[columns].T
@@ -204,11 +198,11 @@ class SumEngine:
         count = begun.sum(axis=-1)
         return np.asarray(add_repeats(np.where(begun, score, 0.0)) / np.where(count > 0, count, np.nan))
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
+    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise, on exact sums where the metric is monotone in one, and the scores."""
         if self.exact:
             sums, labels = self.sums(weights)
@@ -217,16 +211,17 @@ class SumEngine:
         score = np.empty((len(weights), self.m))
         repeats = 1 if self.pooled else self.r
         step = max(1, TILE // max(1, len(weights) * repeats))
-        cast = Weights(weights)
+        weights = Weights.of(weights)
         for start in range(0, self.m, step):
             stop = min(start + step, self.m)
             begun = None if self.begun is None else self.begun[start:stop]
-            sums, labels = self.sums(cast, slice(start * repeats, stop * repeats))
+            sums, labels = self.sums(weights, slice(start * repeats, stop * repeats))
             score[:, start:stop] = self.values(sums, labels, begun)
         return (score if self.metric.sign > 0 else -score), score
 
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        weights = weights.counts if isinstance(weights, Weights) else weights
         out = np.empty(len(index))
         repeats = 1 if self.pooled else self.r
         step = max(1, TILE // max(1, repeats * weights.shape[1]))
@@ -236,7 +231,7 @@ class SumEngine:
         return out
 
     def _judged(self, weights: np.ndarray, index: np.ndarray, repeats: int) -> np.ndarray:
-        cast = Weights(weights)
+        cast = Weights(weights).cast
         n = weights.shape[1]
 
         def gather(part: np.ndarray) -> np.ndarray:
@@ -261,21 +256,6 @@ class SumEngine:
         if self.pooled:
             return np.asarray(score[:, 0])
         return self._over_repeats(score, None if self.begun is None else self.begun[index])
-
-
-class Weights:
-    """Weights in the precision of whatever they are multiplied with, converted once."""
-
-    def __init__(self, weights: np.ndarray) -> None:
-        self.weights = weights
-        self.known: dict[Any, np.ndarray] = {}
-
-    def __call__(self, dtype: np.dtype[Any]) -> np.ndarray:
-        """Return the weights in some precision."""
-        if dtype not in self.known:
-            real = self.weights.dtype.kind == "f"  # single precision is exact for counts only
-            self.known[dtype] = self.weights.astype(float if real else dtype, copy=False)
-        return self.known[dtype]
 
 
 def _double(values: np.ndarray) -> np.ndarray:
@@ -306,8 +286,8 @@ def fold_values(metric: Metric, problem: Problem, member: np.ndarray, total: flo
 
     `member` (r, fold, n) counts how often a sample is in a fold; `total` is the sum of all counts of a repeat.
     """
-    engine = SumEngine(metric, problem, total, pool=False)
-    r, m, n = engine.r, engine.m, problem.n
+    kernel = SumKernel(metric, problem, total, pool=False)
+    r, m, n = kernel.r, kernel.m, problem.n
 
     def by_fold(part: np.ndarray) -> np.ndarray:
         if part.shape[0] == 1:
@@ -316,13 +296,13 @@ def fold_values(metric: Metric, problem: Problem, member: np.ndarray, total: flo
         return np.asarray(member @ stack.astype(float))
 
     sums = []
-    for part, infinite in zip(engine.parts, engine.infinite, strict=True):
+    for part, infinite in zip(kernel.parts, kernel.infinite, strict=True):
         value = by_fold(part)
         if infinite is not None:
             value[by_fold(_whole(part, infinite)) > 0] = np.inf
         sums.append(value)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.asarray(metric.formula(sums, [by_fold(part) for part in engine.labels]))
+        return np.asarray(metric.formula(sums, [by_fold(part) for part in kernel.labels]))
 
 
 def _missing(p: np.ndarray) -> np.ndarray | None:

@@ -6,7 +6,7 @@ import xarray as xr
 
 from cvstats._check import check_option
 
-from .base import Metric, as_metric, bind, bound_metric, get_metric
+from .base import Metric, as_metric, bind, bound_metric, define, get_metric, traits_of
 from .classes import (
     accuracy,
     balanced_accuracy,
@@ -23,8 +23,9 @@ from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordanc
 
 __all__ = [
     "Metric", "accuracy", "as_metric", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "balanced_accuracy",
-    "bind", "bound_metric", "brier", "concordance", "error_rate", "f1", "get_metric", "log_loss", "mae", "mcc", "mse",
-    "prior_error", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity",
+    "bind", "bound_metric", "brier", "concordance", "define", "error_rate", "f1", "get_metric", "log_loss", "mae",
+    "mcc", "mse", "prior_error", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate",
+    "specificity", "traits_of",
 ]  # fmt: skip
 
 
@@ -61,3 +62,6 @@ def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") 
 
     check_option(average, ("pooled", "fold"), "average")
     return pooled_scores(cube, metric) if average == "pooled" else fold_average(cube, metric)
+
+
+Metric.score = staticmethod(score)

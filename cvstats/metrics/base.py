@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import xarray as xr
@@ -20,6 +20,7 @@ Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
 Direction = Literal["maximize", "minimize"]
 
 REGISTRY: dict[str, Metric] = {}
+MADE: dict[str, Metric] = {}  # traits of what a function makes, such as `prior_error`, by the name in results
 DIRECTIONS: dict[str, Direction] = {
     "maximize": "maximize",
     "minimize": "minimize",
@@ -30,6 +31,7 @@ DIRECTIONS: dict[str, Direction] = {
 }
 USES = ("any", "label", "score", "probability", "value", "margin", "survival")
 REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
+GIVEN = 1 / 8  # the probability that a prediction gone wrong is taken to give the truth
 
 
 def no_ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -84,6 +86,15 @@ class Metric:
         The user's own function.
     bind : callable, optional
         Fills in what the metric must know of a cube, such as the order of its classes; notes what readers must know.
+    words : str
+        What people call it; by default its name without underscores.
+    aliases : tuple of str
+        What other packages call it, accepted in any letter case.
+    unlike : tuple of str
+        Names of metrics that are near it but not the same: suggested, never taken for it.
+    scale : {"unit", "log", "none"}
+        Where its calibrated interval is built: on its range, on the log of the distance from its best end, nowhere. By
+        default what its range allows.
 
     Examples
     --------
@@ -91,6 +102,8 @@ class Metric:
     >>> cs.auc, cs.auc.direction, cs.auc.range
     (<metric auc: maximize, range [0, 1], rank>, 'maximize', (0.0, 1.0))
     """
+
+    score: ClassVar[Callable[..., xr.DataArray]]  # set where `score` is defined, which needs this class
 
     name: str
     direction: Direction
@@ -109,6 +122,16 @@ class Metric:
     formula: Formula = field(default=_mean)
     function: Callable[..., float] | None = None
     bind: Callable[[Metric, xr.DataArray, list[str]], Metric] | None = None
+    words: str = ""
+    aliases: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    scale: str = ""
+
+    def __post_init__(self) -> None:
+        best, worst = self.range[::-1] if self.sign > 0 else self.range
+        scale = "none" if not np.isfinite(best) else "unit" if np.isfinite(worst) else "log"
+        object.__setattr__(self, "scale", self.scale or scale)
+        object.__setattr__(self, "words", self.words or self.name.replace("_", " "))
 
     @property
     def sign(self) -> int:
@@ -117,9 +140,20 @@ class Metric:
 
     def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
         """Return the metric of each configuration; see `score`."""
-        from . import score
+        return type(self).score(cube, self, average=average)
 
-        return score(cube, self, average=average)
+    def error_cost(self, n_classes: int) -> float:
+        """Return what an error is taken to cost when the data hold none: 0 unless it is a mean loss of probabilities.
+
+        An error gives the truth a probability of 1/8 and the rest to one other class.
+        """
+        if self.family != "mean" or self.uses != "probability" or self.sign > 0:
+            return 0.0
+        if n_classes <= 2:
+            return float(self.ingredients(np.ones(1), np.array([GIVEN]), n_classes)[0].item())
+        wrong = np.zeros((n_classes, 1))
+        wrong[:2, 0] = GIVEN, 1 - GIVEN
+        return float(self.ingredients(np.zeros(1), wrong, n_classes)[0].item())
 
     def __repr__(self) -> str:
         low, high = self.range
@@ -188,6 +222,7 @@ def as_metric(
     name: str | None = None,
     uses: str = "any",
     requires: str = "",
+    words: str = "",
 ) -> Any:
     """Turn ``function(label, prediction, weight) -> float`` into a metric that every protocol accepts.
 
@@ -213,6 +248,8 @@ def as_metric(
     requires : str
         What the labels of a draw must hold, such as ``"classes"`` when it is undefined unless every class is present
         (see `Metric`); nothing by default.
+    words : str
+        What people call it, for reports and figures; by default its name without underscores.
 
     Returns
     -------
@@ -251,6 +288,7 @@ def as_metric(
             linear=False,
             requires=requires,
             function=weighted,
+            words=words,
         )
         return _document(metric, function)
 
@@ -288,17 +326,43 @@ def _weighted(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
-    """Return the metric of a name, or the metric itself."""
+    """Return the metric of a name (ours, or what other packages call it; any letter case), or the metric itself."""
     if isinstance(metric, Metric):
         return metric
-    if isinstance(metric, str):
-        if metric not in REGISTRY:
-            known = ", ".join(REGISTRY)
-            raise InputError(f"`metric`={metric!r} does not exist{nearest(metric.lower(), REGISTRY)}; known: {known}.")
+    if not isinstance(metric, str):
+        raise InputError(
+            f"`metric` must be a name or a metric; got {metric!r}. "
+            "Wrap your own function with as_metric(f, direction=...)."
+        )
+    if metric in REGISTRY:
         return REGISTRY[metric]
-    raise InputError(
-        f"`metric` must be a name or a metric; got {metric!r}. Wrap your own function with as_metric(f, direction=...)."
-    )
+    if metric in MADE:
+        raise InputError(f"`metric`={metric!r} is made by a function: give {metric}(...) instead of its name.")
+    names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
+    key = _key(metric)
+    for spelling in (key, key.partition(".")[2]):  # mlr3 says classif.auc
+        if spelling in names:
+            return names[spelling]
+    turned = names.get(key.removeprefix("neg_"))
+    if turned is not None:
+        better = "lower" if turned.sign < 0 else "higher"
+        raise InputError(
+            f"`metric`={metric!r} has its sign turned round, and results here never have; "
+            f"use {turned.name!r} ({better} is better)."
+        )
+    near = next((one.name for one in REGISTRY.values() if key in map(_key, one.unlike)), None)
+    hint = f" ({near!r} is near it, but not the same)" if near else nearest(key, REGISTRY) or nearest(key, names)
+    raise InputError(f"`metric`={metric!r} does not exist{hint}; known: {', '.join(REGISTRY)}.")
+
+
+def _key(name: str) -> str:
+    """Return a name without what spellings differ in: letter case, separators, scikit-learn's ending."""
+    return name.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_score")
+
+
+def traits_of(name: str) -> Metric | None:
+    """Return the metric that has a name in results, for what it carries; None for a user's own."""
+    return REGISTRY.get(name) or MADE.get(name.partition("(")[0])
 
 
 def bound_metric(
@@ -309,10 +373,10 @@ def bound_metric(
     What the reader must know of the metric on this cube goes to `notes`, else into a warning; a metric that is bound
     already has said it.
     """
-    found = get_metric(metric)
+    metric = get_metric(metric)
     if _is_separate(cube):
-        _refuse_separate(found)
-    return bind(found, cube, notes)
+        _refuse_separate(metric)
+    return bind(metric, cube, notes)
 
 
 def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> Metric:
@@ -320,12 +384,12 @@ def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> 
     if metric.bind is None:
         return metric
     said: list[str] = []
-    found = metric.bind(metric, cube, said)
+    bound = metric.bind(metric, cube, said)
     if notes is not None:
         notes.extend(said)
     elif said:
         warn(f"{'; '.join(said)}.")
-    return found
+    return bound
 
 
 def _is_separate(cube: xr.DataArray) -> bool:

@@ -11,10 +11,12 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .base import Metric, define
+from .base import MADE, Metric, define
+
+_SHARE: dict[str, Any] = {"direction": "maximize", "range": (0.0, 1.0), "uses": "label"}
 
 
-@define(direction="maximize", range=(0.0, 1.0), family="mean", uses="label", monotone=1)
+@define(**_SHARE, family="mean", monotone=1, aliases=("acc",))
 def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Share of samples whose predicted class is right.
 
@@ -35,7 +37,12 @@ def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [p == y]
 
 
-@define(direction="minimize", range=(0.0, 1.0), family="mean", uses="label", monotone=-1)
+@define(
+    **_SHARE | {"direction": "minimize"},
+    family="mean",
+    monotone=-1,
+    aliases=("classif.ce", "classification_error", "misclassification_rate", "mmce", "zero_one_loss"),
+)
 def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Share of samples whose predicted class is wrong: the mean 0-1 loss, one minus the accuracy.
 
@@ -69,14 +76,13 @@ def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
 
 
 @define(
-    direction="maximize",
-    range=(0.0, 1.0),
+    **_SHARE,
     family="smooth",
-    uses="label",
     ratio_free=True,
     requires="classes",
     label_parts=_class_counts,
     formula=_mean_recall,
+    aliases=("bacc", "bal_accuracy", "recall_macro"),
 )
 def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean over classes of the share of that class predicted right.
@@ -110,17 +116,15 @@ def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndar
     return np.asarray(sums[0] / labels[1])
 
 
+_WITHIN = {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True, "formula": _share_of_class}
+
+
 @define(
-    direction="maximize",
-    range=(0.0, 1.0),
-    family="smooth",
-    uses="label",
-    binary_only=True,
-    monotone=1,
-    ratio_free=True,
+    **_SHARE,
+    **_WITHIN,
     requires="positive",
     label_parts=_positives,
-    formula=_share_of_class,
+    aliases=("recall", "sens", "tpr", "true_positive_rate"),
 )
 def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Share of the positive class predicted positive (recall): TP / (TP + FN).
@@ -141,16 +145,11 @@ def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 @define(
-    direction="maximize",
-    range=(0.0, 1.0),
-    family="smooth",
-    uses="label",
-    binary_only=True,
-    monotone=1,
-    ratio_free=True,
+    **_SHARE,
+    **_WITHIN,
     requires="negative",
     label_parts=_negatives,
-    formula=_share_of_class,
+    aliases=("spec", "tnr", "true_negative_rate"),
 )
 def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Share of the negative class predicted negative: TN / (TN + FP).
@@ -186,13 +185,14 @@ def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
 
 
 @define(
-    direction="maximize",
-    range=(0.0, 1.0),
+    **_SHARE,
     family="smooth",
-    uses="label",
     linear=False,
     label_parts=_class_counts,
     formula=_f_measure,
+    words="F1",
+    aliases=("f_meas", "fbeta"),
+    unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2", "positive_predictive_value", "ppv", "precision"),
 )
 def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
@@ -230,13 +230,14 @@ def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
 
 
 @define(
-    direction="maximize",
-    range=(-1.0, 1.0),
+    **_SHARE | {"range": (-1.0, 1.0)},
     family="smooth",
-    uses="label",
     linear=False,
     label_parts=_class_counts,
     formula=_correlation,
+    words="Matthews correlation",
+    aliases=("matthews_corrcoef", "phi"),
+    unlike=("cohen_kappa", "kap", "kappa"),
 )
 def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Matthews correlation coefficient of predicted and true class; Gorodkin's R_K for more than two classes.
@@ -305,22 +306,25 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
     if not all(0 <= value <= 1 for value in values):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
 
-    return Metric(
-        "prior_error",
-        "minimize",
-        (0.0, 1.0),
-        "smooth",
-        "label",
-        ratio_free=True,
-        requires="classes",
-        ingredients=_misses,
-        label_parts=_class_counts,
-        bind=_BindPrior(given),
-    )
+    return replace(MADE["prior_error"], bind=_BindPrior(given))
 
 
 def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p != code) & (y == code) for code in range(k)]
+
+
+MADE["prior_error"] = Metric(
+    "prior_error",
+    "minimize",
+    (0.0, 1.0),
+    "smooth",
+    "label",
+    ratio_free=True,
+    requires="classes",
+    ingredients=_misses,
+    label_parts=_class_counts,
+    words="error rate at the given prior",
+)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +16,16 @@ SMOOTHING = 8.0
 LEAST = 2.0**-52  # smallest probability in a log loss: the machine epsilon, in double precision
 
 
-@define(direction="minimize", range=(0.0, 2.0), family="mean", uses="probability", monotone=-1)
+_LOSS: dict[str, Any] = {"direction": "minimize", "range": (0.0, np.inf), "family": "mean", "monotone": -1}
+
+
+@define(
+    **_LOSS | {"range": (0.0, 2.0)},
+    uses="probability",
+    words="Brier score",
+    aliases=("bbrier", "brier_class", "brier_score_loss", "mbrier"),
+    scale="log",  # as losses without an upper end: their tails are alike
+)
 def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Brier score: the mean squared distance of the probability from the outcome.
 
@@ -51,26 +61,30 @@ def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [-np.log(np.maximum(truth, LEAST, dtype=float))]
 
 
-def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
-    """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
+def _clipped(cube: xr.DataArray) -> xr.DataArray:
+    """Return how many predictions of each configuration give the true class a probability below LEAST."""
     from cvstats.cube.arrays import encode_labels
-    from cvstats.cube.blocks import parts_of
 
-    found = replace(metric, ingredients=_minus_log, bind=None)
-    if str(cube.coords["kind"].item()) != "probability":
-        return found  # refused where it is computed
     truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
     if "weight" in cube.coords:
         truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
-    counts = []
-    for part in parts_of(cube.reset_coords(drop=True), np.ones(cube.sizes["configuration"], bool)):
-        if "label_class" in cube.dims:
-            codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
-            small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
-        else:
-            small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
-        counts.append(small.sum([dim for dim in small.dims if dim != "configuration"]).values)
-    count = np.concatenate(counts)
+    part = cube.reset_coords(drop=True)
+    if "label_class" in cube.dims:
+        codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
+        small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
+    else:
+        small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
+    return small.sum([dim for dim in small.dims if dim != "configuration"])
+
+
+def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+    """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
+    from cvstats.cube.blocks import by_chunk
+
+    bound = replace(metric, ingredients=_minus_log, bind=None)
+    if str(cube.coords["kind"].item()) != "probability":
+        return bound  # refused where it is computed
+    count = by_chunk(cube, _clipped).values
     if count.any():
         which = show(cube["configuration"].values[count > 0])
         one = count.sum() == 1
@@ -78,16 +92,14 @@ def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metr
             f"log loss: {count.sum()} prediction{'' if one else 's'} of {which} gave the true class a probability "
             f"below 2^-52 and {'was' if one else 'were'} clipped"
         )
-    return found
+    return bound
 
 
 @define(
-    direction="minimize",
-    range=(0.0, np.inf),
-    family="mean",
+    **_LOSS,
     uses="probability",
-    monotone=-1,
     bind=_count_clipped,
+    aliases=("cross_entropy", "logloss", "mn_log_loss"),
 )
 def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Minus the mean log probability of the true class.
@@ -111,7 +123,7 @@ def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return _minus_log(y, p, k)
 
 
-@define(direction="minimize", range=(0.0, 1.0), family="mean", uses="margin", binary_only=True, monotone=-1)
+@define(**_LOSS | {"range": (0.0, 1.0)}, uses="margin", binary_only=True)
 def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Error rate with its step smoothed, so that it changes gradually with the tuning values.
 
@@ -135,17 +147,7 @@ def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray
     return [(1 - (2 * y - 1) * np.tanh(SMOOTHING * p)) / 2]
 
 
-def _distance(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # a difference beyond the largest number is infinite
-        return np.asarray(np.abs(p - y))
-
-
-def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return np.asarray((p - y) ** 2)
-
-
-@define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
+@define(**_LOSS, uses="value", words="mean squared error")
 def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean squared error.
 
@@ -163,10 +165,10 @@ def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.25])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]
 
 
-@define(direction="minimize", range=(0.0, np.inf), family="mean", uses="value", monotone=-1)
+@define(**_LOSS, uses="value", words="mean absolute error")
 def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean absolute error.
 
@@ -184,14 +186,22 @@ def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mae(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [_distance(p, y)]
+    return [np.abs(p - y)]
 
 
 def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     return np.asarray(np.sqrt(sums[0] / labels[0]))
 
 
-@define(direction="minimize", range=(0.0, np.inf), family="smooth", uses="value", linear=False, formula=_root)
+@define(
+    direction="minimize",
+    range=(0.0, np.inf),
+    family="smooth",
+    uses="value",
+    linear=False,
+    formula=_root,
+    words="root mean squared error",
+)
 def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Root mean squared error, within each repeat and then averaged.
 
@@ -210,13 +220,12 @@ def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.rmse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]
 
 
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
-    with np.errstate(over="ignore"):
-        shifted = y - _centre(y)
-        return [shifted, shifted**2]
+    shifted = y - _centre(y)
+    return [shifted, shifted**2]
 
 
 def _centre(y: np.ndarray) -> np.ndarray:
@@ -244,6 +253,9 @@ def _explained(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     requires="spread",
     label_parts=_centred,
     formula=_explained,
+    words="R²",
+    aliases=("coefficient_of_determination", "regr.rsq", "rsq_trad"),
+    unlike=("rsq", "rsquared"),  # squared correlations in yardstick and caret, blind to bias
 )
 def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Coefficient of determination, with the mean of the judged samples as the baseline.
@@ -263,4 +275,4 @@ def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.r2(cs.as_cube([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])).round(4).values
     array([0.7857])
     """
-    return [_squared(p, y)]
+    return [(p - y) ** 2]

@@ -15,9 +15,16 @@ _RANK: dict[str, Any] = {
     "uses": "score",
     "linear": False,
 }
+_AUC = _RANK | {"statistic": "auc", "requires": "classes"}
 
 
-@define(**_RANK, statistic="auc", multiclass="pairs", requires="classes")
+@define(
+    **_AUC,
+    multiclass="pairs",
+    words="AUC",
+    aliases=("auroc", "mauc_au1u", "roc", "roc_auc", "roc_auc_ovo"),
+    unlike=("gini", "gini_coefficient", "roc_auc_ovo_weighted"),
+)
 def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Area under the ROC curve: how often a positive scores above a negative, ties counting one half.
 
@@ -40,7 +47,12 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return no_ingredients(y, p, k)
 
 
-@define(**_RANK, statistic="auc", multiclass="macro", requires="classes")
+@define(
+    **_AUC,
+    multiclass="macro",
+    words="AUC (one against the rest)",
+    aliases=("mauc_aunu", "roc_auc_ovr", "roc_aunu"),
+)
 def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Multi-class AUC, each class against the rest, averaged equally over classes.
 
@@ -63,7 +75,12 @@ def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return no_ingredients(y, p, k)
 
 
-@define(**_RANK, statistic="auc", multiclass="weighted", requires="classes")
+@define(
+    **_AUC,
+    multiclass="weighted",
+    words="AUC (one against the rest, weighted)",
+    aliases=("mauc_aunp", "roc_auc_ovr_weighted", "roc_aunp"),
+)
 def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Multi-class AUC, each class against the rest, averaged by the frequency of the classes.
 
@@ -85,7 +102,13 @@ def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return no_ingredients(y, p, k)
 
 
-@define(**_RANK, statistic="average_precision", multiclass="macro", requires="positive")
+@define(
+    **_RANK,
+    statistic="average_precision",
+    multiclass="macro",
+    requires="positive",
+    aliases=("ap", "auprc", "pr_auc", "prauc"),
+)
 def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Average precision: the mean over positives of the precision at their score.
 
@@ -109,13 +132,10 @@ def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 @define(
-    direction="maximize",
-    range=(0.0, 1.0),
-    family="rank",
-    uses="survival",
-    linear=False,
+    **_RANK | {"uses": "survival"},
     statistic="concordance",
     requires="pairs",
+    aliases=("c_index", "cindex", "concordance_index", "concordance_survival", "harrell_c"),
 )
 def concordance(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Harrell's concordance for right-censored survival: the share of comparable pairs ranked rightly.

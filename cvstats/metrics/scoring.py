@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show, warn
-from cvstats.cube.arrays import REPEATS, batch_dims, problem, raw_block
-from cvstats.cube.blocks import Coverage, by_chunk
+from cvstats.cube.align import map_along
+from cvstats.cube.arrays import REPEATS, batch_dims, problem
+from cvstats.cube.blocks import by_chunk
 from cvstats.cube.kinds import SETTLED
-from cvstats.cube.make import check_cube, is_lazy
-from cvstats.judge.choosing import Frame
+from cvstats.cube.make import check_form
+from cvstats.kernels import Problem, kernel
 from cvstats.kernels import columns as _rank_columns
 from cvstats.kernels import pairs as _concordance
-from cvstats.kernels.custom import custom_column
-from cvstats.kernels.problem import Problem
 from cvstats.kernels.scan import scan
-from cvstats.kernels.sums import SumEngine, fold_values
 
-from . import Metric, bound_metric
+from .base import Metric, bound_metric
 
 BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
@@ -37,9 +36,9 @@ REASONS = {
 
 def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     """Return the score of each configuration over all samples, averaged over repeats."""
-    check_cube(cube)
+    check_form(cube)
     found = bound_metric(metric, cube)
-    scores: xr.DataArray = _mapped(cube, _Step(_pooled, found))
+    scores: xr.DataArray = by_chunk(cube, partial(_mapped, metric=found, function=_pooled))
     _warn_undefined(scores, np.isnan(scores.values), found)
     return scores
 
@@ -91,61 +90,36 @@ def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.Dat
         return values.where(counted, 0.0).sum(dim, skipna=False) / count.where(count > 0)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A function of a cube in memory with its metric; an object so that workers can receive it."""
-
-    function: Callable[[xr.DataArray, Metric], Any]
-    metric: Metric
-
-    def __call__(self, cube: xr.DataArray) -> Any:
-        return _mapped(cube, self)
-
-
-def _mapped(cube: xr.DataArray, step: _Step) -> Any:
-    """Apply a step block by block on dask, and cell by cell along batch dims that weights, events or folds carry."""
-    if is_lazy(cube):
-        return by_chunk(cube, step)
-    carriers = ["weight", "event", "fold"] + (["label"] if step.metric.family in ("rank", "custom") else [])
+def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray, Metric], Any]) -> Any:
+    """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
+    carriers = ["weight", "event", "fold"] + (["label"] if metric.family in ("rank", "custom") else [])
     own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
-    if not own:
-        return step.function(cube, step.metric)
-    parts = [_mapped(cube.isel({own[0]: i}), step) for i in range(cube.sizes[own[0]])]
-    dropped = [part.drop_vars(own[0], errors="ignore") for part in parts]
-    return xr.concat(dropped, dim=cube[own[0]], coords="different", compat="equals", join="outer")
+    return map_along(own, lambda part: function(part, metric), cube)
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
-    coords = cube.coords.variables
-    if metric.family in ("mean", "smooth") and coords["label"].dims == ("sample",) and "weight" not in coords:
-        values = _pooled_sums(check_cube(cube), metric)
-    else:
-        data = problem(cube, metric)
-        values = np.concatenate([_pooled_block(metric, part) for part in _blocks(data)])
-    return _label_columns(values, cube, metric, [])
-
-
-def _pooled_sums(cube: xr.DataArray, metric: Metric) -> np.ndarray:
-    """Return the (columns,) scores of a mean or a function of means, a block of columns at a time."""
-    data = raw_block(cube)
-    n, m, _ = data.shape[-3:]
-    everything = Coverage(np.ones(n, bool), np.ones(m, bool), scan(data).gaps)
-    frame = Frame.of(cube, metric, everything, check=False)
-    step = max(1, BLOCK // max(1, data.size // m))
-    ones = np.ones((1, n), np.int32)
-    engines = (frame.engine(data[..., start : start + step, :], float(n)) for start in range(0, m, step))
-    return np.concatenate([machine.scores(ones)[0] for machine in engines])
+    data = problem(cube, metric)
+    gaps = scan(data.p).gaps
+    values = []
+    for part in _blocks(data):
+        if metric.family == "rank":
+            ranks = _concordance if metric.statistic == "concordance" else _rank_columns
+            values.append(ranks.pooled_values(metric, part))
+            continue
+        part, counts = _counted(part)
+        values.append(kernel(metric, part, float(counts.sum()), gaps=gaps).scores(counts[None])[0])
+    return _label_columns(np.concatenate(values), cube, metric, [])
 
 
 def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, Metric]:
     """Return the scores by fold and whether there was anything to score; and the bound metric."""
-    check_cube(cube)
+    check_form(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
     if any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
         raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
     found = bound_metric(metric, cube)
-    table: xr.Dataset = _mapped(cube, _Step(_folded, found))
+    table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=found, function=_folded))
     predicted = table["predicted"].fillna(False).astype(bool)
     some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
     return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values)), found
@@ -154,10 +128,10 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, M
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
     data = problem(cube, metric)
     names, member = fold_members(cube)
-    shared = "repeat" not in cube["fold"].dims
+    gaps = scan(data.p).gaps
     values, there = [], []
     for part in _blocks(data):
-        values.append(_fold_block(metric, part, member, shared))
+        values.append(_fold_block(metric, part, member, gaps))
         there.append(_fold_present(part, member))
     trailing = ["repeat", "fold"]
     table = xr.Dataset(
@@ -188,7 +162,7 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
             f"repeat {show(names[:1])} has {counts[0]}, repeat {show(names[[odd]])} has {counts[odd]}."
         )
     same = all(np.array_equal(names, each[0]) for names in each)
-    member = np.stack([column == names[:, None] for column, names in zip(table.T, each, strict=True)]).astype(float)
+    member = np.stack([column == names[:, None] for column, names in zip(table.T, each, strict=True)]).astype(np.int64)
     if len(member) != repeats:
         member = np.repeat(member, repeats, axis=0)
     return each[0] if same else np.arange(len(each[0])), member
@@ -200,17 +174,6 @@ def _blocks(data: Problem) -> list[Problem]:
     return [data.columns(slice(start, start + step)) for start in range(0, m, step)]
 
 
-def _pooled_block(metric: Metric, data: Problem) -> np.ndarray:
-    """Return the (m,) scores of a block of columns."""
-    if metric.family in ("mean", "smooth"):
-        data, counts = _counted(data)
-        return np.asarray(SumEngine(metric, data, float(counts.sum())).scores(counts[None])[0])
-    if metric.family == "rank":
-        kernel = _concordance if metric.statistic == "concordance" else _rank_columns
-        return np.asarray(kernel.pooled_values(metric, data))
-    return _average_repeats(_columns(metric, data), data)
-
-
 def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     """Return the problem without samples of weight zero, and how often each counts.
 
@@ -220,7 +183,7 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     if data.weight is None:
         return data, np.ones(data.n, np.int64)
     if not data.weight.all():
-        data = _rows(data, data.weight > 0, slice(None))
+        data = data.samples(data.weight > 0)
     weight = data.weight
     assert weight is not None
     if np.any(weight % 1) or weight.sum() > COUNTED:
@@ -228,64 +191,23 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     return replace(data, weight=None), weight.astype(np.int64)
 
 
-def _columns(metric: Metric, data: Problem) -> np.ndarray:
-    """Return the (m, r) values of a rank or custom metric."""
-    if metric.family == "custom":
-        n, m, r = data.p.shape[-3:]
-        ones = np.ones(n)
-        return np.array(
-            [[custom_column(metric, data, column, repeat, ones) for repeat in range(r)] for column in range(m)]
-        )
-    if metric.statistic == "concordance":
-        return _concordance.column_values(data)
-    return _rank_columns.column_values(metric, data)
-
-
-def _average_repeats(values: np.ndarray, data: Problem) -> np.ndarray:
-    """Average over repeats, leaving out those in which a configuration predicted nothing."""
-    if values.shape[1] == 1 or not np.isnan(values).any():
-        return np.asarray(values.mean(axis=1))
-    some = _present(data).any(axis=0)
-    count = some.sum(axis=1)
-    total = np.where(some, values, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _present(data: Problem) -> np.ndarray:
-    """Return (n, m, r): whether there is a prediction."""
-    gaps = np.isnan(data.p)
-    return np.asarray(~(gaps.any(axis=0) if data.p.ndim == 4 else gaps))
-
-
-def _fold_block(metric: Metric, data: Problem, member: np.ndarray, shared: bool) -> np.ndarray:
-    """Return the (m, r, fold) scores of a block of columns; `shared` folds are the same in every repeat."""
-    if metric.family in ("mean", "smooth"):
-        if data.weight is not None:
-            member = member[..., data.weight > 0]
-        data, counts = _counted(data)
-        return np.moveaxis(fold_values(metric, data, member * counts, float(counts.sum())), -1, 0)
-    each = [slice(None)] if shared else [slice(r, r + 1) for r in range(member.shape[0])]
-    table = []
-    for fold in range(member.shape[1]):
-        parts = [_rows(data, member[number, fold] > 0, repeats) for number, repeats in enumerate(each)]
-        table.append(np.concatenate([_columns(metric, part) for part in parts], axis=1))
-    return np.stack(table, axis=-1)
+def _fold_block(metric: Metric, data: Problem, member: np.ndarray, gaps: bool) -> np.ndarray:
+    """Return the (m, r, fold) scores of a block of columns: a fold is a draw of its members, a repeat a problem."""
+    if data.weight is not None:
+        member = member[..., data.weight > 0]
+    data, counts = _counted(data)
+    total = float(counts.sum())
+    each = [
+        kernel(metric, data.repeats(slice(r, r + 1)), total, gaps=gaps).scores(inside * counts)
+        for r, inside in enumerate(member)
+    ]
+    return np.stack(each, axis=1).T
 
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
     """Return (m, r, fold): whether a configuration predicted some sample of the fold."""
-    m, r = data.p.shape[-2:]
-    if not np.isnan(np.min(data.p)):
-        return np.ones((m, r, member.shape[1]), bool)
-    count = member @ _present(data).transpose(2, 0, 1).astype(float)
+    count = member @ data.filled().transpose(2, 0, 1).astype(float)
     return np.asarray(count.transpose(2, 0, 1) > 0)
-
-
-def _rows(data: Problem, rows: np.ndarray, repeats: slice) -> Problem:
-    """Return the problem on some samples and repeats."""
-    weight = None if data.weight is None else data.weight[rows]
-    event = None if data.event is None else data.event[rows]
-    return replace(data, y=data.y[rows], p=data.p[..., rows, :, repeats], weight=weight, event=event)
 
 
 def _label_columns(
@@ -317,4 +239,6 @@ def _warn_undefined(scores: xr.DataArray, missing: np.ndarray, metric: Metric) -
                 where.append(f"{dim} {show(scores[dim].values[bad])}")
     place = f" ({'; '.join(where)})" if where else ""
     reason = REASONS.get(metric.requires, "is undefined for these predictions")
+    if any(part.startswith("configuration") for part in where):
+        reason += "; a configuration without a score cannot be selected"
     warn(f"{metric.name} is NaN for {int(missing.sum())} of {missing.size} scores{place}: it {reason}.")

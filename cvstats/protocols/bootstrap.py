@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -10,38 +10,67 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, check_option, entropy, warn
 from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube.arrays import encode_labels, problem
-from cvstats.cube.blocks import Coverage, coverage, known_coverage
-from cvstats.cube.make import is_lazy, scan_cube
-from cvstats.intervals import Evidence, get_method, interval_limits
-from cvstats.intervals.calibration import Calibration, error_cost
-from cvstats.judge import draw_source, map_batches, unusable_note, whole_quanta
-from cvstats.judge.outcome import Outcome, judged_outcome
-from cvstats.kernels.scan import Scan
-from cvstats.kernels.usable import LabelCheck
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_form, is_lazy
+from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
+from cvstats.judge import Outcome, Rules, decide, whole_quanta
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, get_metric
-from cvstats.resample import Bootstrap, check_nested, group_codes, strata_codes
+from cvstats.resample import CLASS_NEEDS, given_draws, group_codes, label_check, make_draws
+from cvstats.resample.draws import Draws
 from cvstats.select import Select, select_best
 
 from .common import Choice, final_choice, optimism
 from .doubts import Doubts
+from .registry import protocol
 
-CLASS_METRICS = ("classes", "positive", "negative")
+
+@dataclass(frozen=True)
+class Request:
+    """A bootstrap of "select, then judge" as it was asked for, and what must be said of it in the end."""
+
+    metric: Metric
+    draws: xr.DataArray | Draws | None
+    times: int
+    strata: Any
+    level: float
+    interval: Method
+    rules: Rules
+    keep_draws: bool
+    notes: list[str] = field(default_factory=list)
+    doubts: Doubts = field(default_factory=Doubts)
+
+    def __post_init__(self) -> None:
+        check_times(self.times, self.level, self.interval.name, self.draws)
+        check_option(self.rules.ties, ("random", "first"), "ties")
+
+    def labels(self, method: str) -> dict[str, Any]:
+        """Return the qualifiers of the result."""
+        return qualifiers(method, self.metric.name, self.level, self.interval.name)
+
+    def warn(self, function: str) -> None:
+        """Issue one warning with all that must be known."""
+        warn_once(function, [*self.doubts.notes(), *self.notes])
 
 
 @dataclass(frozen=True)
 class Run:
-    """One bootstrap of "select, then judge" on a cube without batch dims, and what the interval needs of it."""
+    """One bootstrap on a cube without batch dims, and what the interval needs of it."""
 
-    names: xr.Variable  # of the configurations
     out: Outcome
     choice: Choice
     evidence: Evidence
-    draws: xr.DataArray | Bootstrap
-    coverage: Coverage
-    notes: tuple[str, ...]
+    draws: Draws
 
 
+@protocol(
+    "bbc",
+    "BBC-CV",
+    "each bootstrap draw",
+    "samples left out of the draw",
+    "The published method, with its percentile interval.",
+)
 def bbc(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -121,33 +150,21 @@ def bbc(
     >>> bool(out.estimate < out.naive)
     True
     """
-    seen = scan_cube(cube)
+    check_form(cube)
     notes: list[str] = []
     found = bound_metric(metric, cube, notes)
-    level = check_level(level)
-    method = get_method(interval)
-    check_times(times, level, method.name, draws)
-    seed = entropy(rng)
-    labels = qualifiers("bbc", found.name, level, method.name)
-    doubts = Doubts()
+    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
+    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
+    labels = asked.labels("bbc")
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, None, draws, times, seed, ties, select, strata, batch, progress, seen)
-        limits, note = interval_limits(method, run.evidence, level)
-        doubts.add(part, run.coverage, found, run.choice.scores)
-        notes.extend([*run.notes, *note])
-        return assemble(run, run.evidence.estimate, limits, keep_draws, labels)
+        run = bootstrap_run(part, asked)
+        return assemble(run, part, asked).assign_coords(labels)
 
     out = map_batches(one, cube)
-    warn_once("bbc", [*doubts.notes(), *notes])
-    return result(
-        out,
-        **labels,
-        call=call_text(
-            "bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata
-        ),
-        cube=cube,
-    )
+    asked.warn("bbc")
+    call = call_text("bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata)
+    return result(out, **labels, call=call, cube=cube)
 
 
 def warn_once(function: str, notes: list[str]) -> None:
@@ -156,7 +173,7 @@ def warn_once(function: str, notes: list[str]) -> None:
         warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
-def check_times(times: int, level: float, interval: str, draws: xr.DataArray | None) -> None:
+def check_times(times: int, level: float, interval: str, draws: object) -> None:
     """Raise when there are too few draws for the quantiles that the interval needs."""
     check_count(times, "times")
     least = int(np.ceil(round(2 / (1 - level), 6)))
@@ -167,38 +184,29 @@ def check_times(times: int, level: float, interval: str, draws: xr.DataArray | N
         )
 
 
-def bootstrap_run(
-    cube: xr.DataArray,
-    metric: Metric,
-    scores: xr.DataArray | None,
-    draws: xr.DataArray | None,
-    times: int,
-    seed: int,
-    ties: str,
-    select: Select,
-    strata: Any,
-    batch: int | None,
-    progress: bool,
-    seen: Scan | None,
-) -> Run:
-    """Choose in the bag, judge out of it, and gather what intervals need; the cube has no batch dims."""
-    found = known_coverage(cube, seen)
-    weights: xr.DataArray | Bootstrap
-    weights = draws if draws is not None else make_draws(cube, metric, times, seed, strata, found)
-    check_option(ties, ("random", "first"), "ties")
-    batch = whole_quanta(batch)
-    out = judged_outcome(
-        cube, metric, weights, found, select=select, ties=ties, seed=seed, batch=batch, progress=progress
+def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
+    """Choose in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
+    metric, rules = asked.metric, asked.rules
+    if asked.draws is None:
+        draws: Draws = make_draws(cube, metric, asked.times, rules.seed, asked.strata)
+    else:
+        draws = given_draws(asked.draws, cube)
+    out = decide(metric, problem_on(cube, metric), draws, rules)
+    choice = final_choice(
+        cube,
+        metric,
+        select=rules.select,
+        scores=out.score if scores is None else scores,
+        std_error=np.sqrt(out.score_variance),
+        known=out.problem,
     )
-    found = found or coverage(cube)
-    error = np.sqrt(out.score_variance)
-    known = out.score if scores is None else scores.values
-    choice = final_choice(cube, metric, select=select, scores=known, std_error=error, found=found)
     values = out.value[out.usable]
-    alone = int(choice.eligible.sum()) == 1
-    with np.errstate(over="ignore"):
-        estimate = choice.value if alone or choice.index < 0 else (float(values.mean()) if len(values) else np.nan)
-    n, smallest = design_sizes(cube, metric, found.rows)
+    if int(choice.eligible.sum()) == 1 or choice.index < 0:
+        estimate = choice.value
+    else:
+        with np.errstate(over="ignore"):
+            estimate = float(values.mean()) if len(values) else np.nan
+    n, smallest = design_sizes(cube, metric, out.problem.rows)
     evidence = Evidence(
         metric=metric,
         estimate=estimate,
@@ -206,84 +214,63 @@ def bootstrap_run(
         naive=choice.value,
         scores=choice.scores[choice.eligible],
         variance=out.score_variance[choice.eligible],
-        chosen=choice.scores[out.place[out.usable]],
+        chosen=choice.scores[out.decision.place[out.usable]],
         values=values,
         n=n,
         smallest_class=smallest,
         cube=None if is_lazy(cube) else cube,
-        seed=seed,
+        seed=rules.seed,
         times=len(out.value),
         grouped="group" in cube.coords,
         weighted="weight" in cube.coords,
         wins=out.win_rate[choice.eligible],
-        unseen=_unseen(cube, metric, choice.index),
+        unseen=_unseen(out.problem, metric, choice.index),
     )
-    return Run(cube.coords.variables["configuration"], out, choice, evidence, weights, found, unusable_note(out))
+    return Run(out, choice, evidence, draws)
 
 
-def _unseen(cube: xr.DataArray, metric: Metric, index: int) -> float:
+def _unseen(data: Problem, metric: Metric, index: int) -> float:
     """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if index < 0 or not error_cost(metric.name, 2):
+    if index < 0 or not metric.error_cost(2):
         return 0.0
-    mine = cube.isel(configuration=[index]).compute()
-    data = problem(mine, metric)
-    losses = get_metric("log_loss").ingredients(data.y[:, None, None], data.p, data.n_classes)[0]
+    mine = data.columns(slice(index, index + 1)).samples(data.rows)
+    losses = get_metric("log_loss").ingredients(mine.y[:, None, None], np.asarray(mine.p), mine.n_classes)[0]
     wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return error_cost(metric.name, data.n_classes) if wrong < 0.5 else 0.0
-
-
-def make_draws(
-    cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any, found: Coverage | None = None
-) -> Bootstrap:
-    """Return the draws that groups and strata ask for."""
-    group = group_codes(cube, None)
-    automatic = isinstance(strata, str) and strata == "auto"
-    if automatic:
-        strata = "label" if metric.requires in CLASS_METRICS and cube["label"].dims == ("sample",) else None
-    layer = strata_codes(cube, strata)
-    if automatic and group is not None and layer is not None:
-        try:
-            check_nested(group, layer)
-        except InputError:
-            layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
-    check_nested(group, layer)
-    return draw_source(cube, metric, times, seed, group=group, strata=layer, found=found)
+    return metric.error_cost(mine.n_classes) if wrong < 0.5 else 0.0
 
 
 def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
     """Return the number of independent units and of samples of the rarest class among the predicted samples `rows`."""
     group = group_codes(cube, None)
     n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
-    if metric.requires not in CLASS_METRICS:
+    if metric.requires not in CLASS_NEEDS:
         return n, n
-    codes, classes = encode_labels(cube)
-    wanted = LabelCheck(metric.requires, codes, None, None, classes).codes()
-    return n, min(int((codes[rows] == code).sum()) for code in wanted)
+    check = label_check(cube, metric)
+    return n, min(int((check.y[rows] == code).sum()) for code in check.codes())
 
 
-def assemble(run: Run, estimate: float, limits: dict[str, Any], keep_draws: bool, labels: dict[str, Any]) -> xr.Dataset:
-    """Return the variables that every bootstrap estimate reports, with the qualifiers in `labels`."""
-    metric = run.evidence.metric
+def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
+    """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
+    out, choice, estimate = run.out, run.choice, run.evidence.estimate
+    limits, notes = interval_limits(asked.interval, run.evidence, asked.level)
+    asked.doubts.add(cube, out.problem, asked.metric, choice.scores)
+    asked.notes.extend([*out.notes(), *notes])
     variables: dict[str, Any] = {
         "estimate": estimate,
-        "std_error": limits["std_error"],
-        "conf_low": limits["conf_low"],
-        "conf_high": limits["conf_high"],
-        "bound_low": limits["bound_low"],
-        "bound_high": limits["bound_high"],
-        "naive": run.choice.value,
-        "optimism": optimism(metric, run.choice.value, estimate),
-        "selected": run.choice.label,
-        "win_rate": ("configuration", run.out.win_rate),
-        "n_draws": run.out.n_draws,
-        "n_redrawn": run.out.n_redrawn,
+        **{name: limits[name] for name in ("std_error", "conf_low", "conf_high", "bound_low", "bound_high")},
+        "naive": choice.value,
+        "optimism": optimism(asked.metric, choice.value, estimate),
+        "selected": choice.label,
+        "win_rate": ("configuration", out.win_rate),
+        "n_draws": out.n_draws,
+        "n_redrawn": out.n_redrawn,
     }
-    coords: dict[str, Any] = {"configuration": run.names} | labels
+    coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
     if "calibration" in limits:
         variables["calibration"] = ("calibration_part", limits["calibration"])
-        coords["calibration_part"] = [field.name for field in fields(Calibration)]
-    if keep_draws:
-        variables["draw_estimate"] = ("draw", run.out.value)
-        variables["draw_selected"] = ("draw", names_of(run.names.values, run.out.place))
-        coords["draw"] = np.arange(len(run.out.value))
+        coords["calibration_part"] = [part.name for part in fields(Calibration)]
+    if asked.keep_draws:
+        variables["draw_estimate"] = ("draw", out.value)
+        variables["draw_selected"] = ("draw", names_of(out.problem.names, out.decision.place))
+        coords["draw"] = np.arange(len(out.value))
     return xr.Dataset(variables, coords=coords)

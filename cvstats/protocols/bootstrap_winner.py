@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, check_option, entropy
-from cvstats._results import call_text, qualifiers, result
-from cvstats.cube.arrays import problem
-from cvstats.cube.blocks import parts_of
-from cvstats.cube.make import is_lazy, scan_cube
-from cvstats.intervals import get_method, interval_limits
+from cvstats._results import call_text, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_form
+from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
-from cvstats.judge import map_batches, select_and_judge
-from cvstats.kernels.sums import SumEngine
+from cvstats.judge import Rules, decide, mixed_score, whole_quanta
 from cvstats.metrics import Metric, bound_metric
+from cvstats.resample import make_draws
 from cvstats.select import Select, select_best
 
-from .bootstrap import Run, assemble, bootstrap_run, check_times, make_draws, warn_once
-from .doubts import Doubts
+from .bootstrap import Request, Run, assemble, bootstrap_run
 from .nested import check_inner
+from .registry import needs_folds, needs_repeats, protocol
 
 
+@protocol("winner", "Recommended", "see below", "see below", "What we recommend, from all that was saved.")
+@protocol(
+    "bbc_cross_repeat",
+    "BBC across repeats",
+    "one repeat of each draw",
+    "other repeats of the samples left out",
+    applies=needs_repeats,
+)
+@protocol(
+    "bbc_ncv",
+    "BBC with nested CV",
+    "draws, and inner predictions",
+    "samples left out, and the outer folds",
+    applies=needs_folds,
+)
+@protocol("bbc_x", "BBC-X", "each bootstrap draw", "samples left out of the draw")
 def winner(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -99,46 +115,40 @@ def winner(
     >>> str(out.method.item()), bool(out.conf_low < out.estimate < out.conf_high)
     ('bbc_cross_repeat', True)
     """
-    seen = scan_cube(cube)
+    check_form(cube)
     check_option(regime, ("cv", "holdout"), "regime")
     notes: list[str] = []
     found = bound_metric(metric, cube, notes)
-    level = check_level(level)
-    method = get_method(interval)
-    check_times(times, level, method.name, draws)
+    rules = Rules(select, "random", entropy(rng), whole_quanta(batch), progress)
+    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
     if inner is not None and regime == "holdout":
         raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
     estimator = _estimator(cube, found, inner, regime)
-    nested = estimator == "bbc_ncv"
-    doubts = Doubts()
     if inner is not None:
         inner = check_inner(_same_repeats(cube, inner), inner)
-        if not nested:
+        if cube.sizes["configuration"] == 1:
+            notes.append("`inner` is not used: with one configuration nothing is chosen")
+        elif estimator != "bbc_ncv":
             notes.append(
                 f"`inner` is not used: {found.name} is not linear in the values of single samples, which smoothing "
                 "nested cross-validation over draws takes; ncv() uses it"
             )
-    seed = entropy(rng)
-    labels = qualifiers(estimator, found.name, level, method.name)
+    labels = asked.labels(estimator)
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, found, None, draws, times, seed, "random", select, strata, batch, progress, seen)
-        run = _estimate(run, part, estimator, inside, select, seed, batch)
-        limits, note = interval_limits(method, run.evidence, level)
-        doubts.add(part, run.coverage, found, run.choice.scores)
-        notes.extend([*run.notes, *note])
-        return assemble(run, run.evidence.estimate, limits, keep_draws, labels).assign(bbc_plain=run.evidence.bbc)
+        run = bootstrap_run(part, asked)
+        estimate = run.evidence.estimate
+        if not run.evidence.one_configuration and run.choice.index >= 0:
+            estimate = _estimate(run, part, estimator, inside, asked)
+        run = replace(run, evidence=replace(run.evidence, estimator=estimator, estimate=estimate))
+        return assemble(run, part, asked).assign(bbc_plain=run.evidence.bbc).assign_coords(labels)
 
-    out = map_batches(one, cube, inner if nested else None)
-    warn_once("winner", [*doubts.notes(), *notes])
-    return result(
-        out,
-        **labels,
-        call=call_text(
-            "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=method.name
-        ),
-        cube=cube,
+    out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
+    asked.warn("winner")
+    call = call_text(
+        "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=asked.interval.name
     )
+    return result(out, **labels, call=call, cube=cube)
 
 
 def _estimator(cube: xr.DataArray, metric: Metric, inner: xr.DataArray | None, regime: str) -> str:
@@ -158,50 +168,30 @@ def _repeats_alike(cube: xr.DataArray) -> bool:
     return bool((present == present.isel(repeat=0)).all())
 
 
-def _estimate(
-    run: Run,
-    cube: xr.DataArray,
-    estimator: str,
-    inner: xr.DataArray | None,
-    select: Select,
-    seed: int,
-    batch: int | None,
-) -> Run:
-    """Return the run with the point estimate of `estimator`; one configuration keeps its own score."""
-    evidence = replace(run.evidence, estimator=estimator)
-    if not evidence.one_configuration and run.choice.index >= 0:
-        if estimator == "bbc_x":
-            evidence = replace(evidence, estimate=bbc_x(evidence))
-        elif estimator == "bbc_cross_repeat":
-            evidence = replace(evidence, estimate=_cross_repeat(run, cube, select, seed, batch))
-        elif estimator == "bbc_ncv":
-            assert inner is not None
-            smooth = _smoothed_ncv(cube, inner, evidence.metric, run, select, seed, batch)
-            evidence = replace(evidence, estimate=(evidence.bbc + smooth) / 2)
-            if np.isnan(smooth):
-                reason = (
-                    f"the estimate is NaN: {evidence.metric.name} is undefined in the training set of an outer fold"
-                )
-                run = replace(run, notes=(*run.notes, reason))
-    return replace(run, evidence=evidence)
+def _estimate(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray | None, asked: Request) -> float:
+    """Return the point estimate of `estimator`, among several configurations."""
+    if estimator == "bbc_x":
+        return bbc_x(run.evidence)
+    rules = replace(asked.rules, progress=False)
+    if estimator == "bbc_cross_repeat":
+        return _cross_repeat(run, cube.sizes["repeat"], rules)
+    if inner is None:
+        return run.evidence.bbc
+    smooth = _smoothed_ncv(cube, inner, run, rules)
+    if np.isnan(smooth):
+        name = asked.metric.name
+        asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
+    return (run.evidence.bbc + smooth) / 2
 
 
-def _cross_repeat(run: Run, cube: xr.DataArray, select: Select, seed: int, batch: int | None) -> float:
+def _cross_repeat(run: Run, repeats: int, rules: Rules) -> float:
     """Return the mean over draws and repeats: one repeat chooses in the bag, the others judge out of it."""
-    values = []
-    for repeat in range(cube.sizes["repeat"]):
-        others = [r for r in range(cube.sizes["repeat"]) if r != repeat]
-        out = select_and_judge(
-            cube.isel(repeat=[repeat]),
-            run.evidence.metric,
-            choose=run.draws,
-            judge_cube=cube.isel(repeat=others),
-            select=select,
-            ties="random",
-            rng=seed,
-            batch=batch,
-        )
-        values.append(out["value"].values[out["usable"].values])
+    data, values = run.out.problem, []
+    each = np.arange(data.p.shape[-1]).reshape(repeats, -1)  # all predictions of a repeat stay together
+    for repeat in range(repeats):
+        judges = data.repeats(np.delete(each, repeat, axis=0).ravel())
+        out = decide(run.evidence.metric, data.repeats(each[repeat]), run.draws, rules, judges=judges)
+        values.append(out.value[out.usable])
     together = np.concatenate(values)
     return float(together.mean()) if len(together) else np.nan
 
@@ -218,57 +208,23 @@ def _same_repeats(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     return cube.sel(repeat=inner["repeat"].values)
 
 
-def _smoothed_ncv(
-    cube: xr.DataArray,
-    inner: xr.DataArray,
-    metric: Metric,
-    run: Run,
-    select: Select,
-    seed: int,
-    batch: int | None,
-) -> float:
+def _smoothed_ncv(cube: xr.DataArray, inner: xr.DataArray, run: Run, rules: Rules) -> float:
     """Return nested cross-validation with each outer fold's choice replaced by its win rates over draws.
 
     A sample's value is the mean of all configurations' values, weighted by how often draws of its fold's inner
     predictions choose them.
     """
-    outer = _same_repeats(cube, inner)
-    folds = inner["outer_fold"].values
-    values = []
+    metric, outer = run.evidence.metric, _same_repeats(cube, inner)
+    folds, values = inner["outer_fold"].values, []
     for repeat in range(outer.sizes.get("repeat", 1)):
         held = outer.isel(repeat=[repeat]) if "repeat" in outer.dims else outer
         inside = inner.isel(repeat=repeat) if "repeat" in inner.dims else inner
         fold = held["fold"].values.reshape(outer.sizes["sample"], -1)[:, 0]
-        rates = np.empty((len(folds), outer.sizes["configuration"]))
+        rates = []
         for number, name in enumerate(folds):
             training = inside.isel(outer_fold=number, sample=fold != name).drop_vars("fold", errors="ignore")
-            weights = make_draws(training, metric, len(run.out.value), seed, None)
-            out = select_and_judge(
-                training, metric, choose=weights, select=select, ties="random", rng=seed, batch=batch
-            )
-            rates[number] = out["win_rate"].values
-        place = (
-            np.searchsorted(folds, fold)
-            if np.all(folds[:-1] <= folds[1:])
-            else np.array([list(folds).index(f) for f in fold])
-        )
-        values.append(_mixed_score(held, metric, rates[place]))
+            draws = make_draws(training, metric, run.draws.times, rules.seed, None)
+            rates.append(decide(metric, problem_on(training, metric), draws, rules).win_rate)
+        share = np.array(rates)[pd.Index(folds).get_indexer(fold)]
+        values.append(mixed_score(metric, problem_on(held, metric, compete=False), share))
     return float(np.mean(values))
-
-
-def _mixed_score(cube: xr.DataArray, metric: Metric, share: np.ndarray) -> float:
-    """Return the score of predictions that are a mixture over configurations, `share` (sample, configuration)."""
-    weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    each: list[list[np.ndarray]] = []
-    labels: list[np.ndarray] = []
-    at = 0
-    for part in parts_of(cube, np.ones(cube.sizes["configuration"], bool)):
-        data = problem(part.compute() if is_lazy(part) else part, metric)
-        machine = SumEngine(metric, data, float(data.n))
-        mine = np.ascontiguousarray(weight[:, at : at + machine.m].T)
-        each.append([(values * mine).sum(axis=1) / machine.divisor for values in machine.parts])
-        labels = labels or [np.array([values[0].astype(float).sum()]) for values in machine.labels]
-        at += machine.m
-    # fsum: the order in which blocks of configurations arrive must not show
-    sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*each, strict=True)]
-    return float(metric.formula(sums, labels)[0])

@@ -9,13 +9,12 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats.cube.arrays import problem
-from cvstats.cube.blocks import parts_of
-from cvstats.cube.make import class_names, is_lazy
-from cvstats.judge import CELLS, blocks, judged_rows
-from cvstats.kernels.sums import SumEngine
+from cvstats.cube.blocks import problem_on, surveyed
+from cvstats.cube.make import class_names
+from cvstats.judge import scored
 from cvstats.metrics import Metric
-from cvstats.resample import Bootstrap, group_codes
+from cvstats.resample import group_codes
+from cvstats.resample.draws import Bootstrap, Given
 
 LOSSES = ("error_rate", "brier", "log_loss", "smoothed_error_rate")
 
@@ -32,17 +31,22 @@ def check_loss(metric: Metric, cube: xr.DataArray) -> Metric:
     return metric
 
 
-def within_classes(metric: Metric) -> Metric:
-    """Return the metric whose ingredients are the losses of each class."""
+def within_class(metric: Metric, code: int) -> Metric:
+    """Return the mean loss over the samples of one class as a metric."""
 
     def ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
         (loss,) = metric.ingredients(y, p, k)
-        return [(y == code) & loss if loss.dtype == bool else np.where(y == code, loss, 0.0) for code in range(k)]
+        return [(y == code) & loss if loss.dtype == bool else np.where(y == code, loss, 0.0)]
 
-    def counts(y: np.ndarray, k: int) -> list[np.ndarray]:
-        return [(y == code).astype(float) for code in range(k)]
+    def count(y: np.ndarray, k: int) -> list[np.ndarray]:
+        return [(y == code).astype(float)]
 
-    return replace(metric, family="smooth", monotone=0, requires="classes", ingredients=ingredients, label_parts=counts)
+    def formula(sums: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(sums[0] / labels[1])
+
+    return replace(
+        metric, family="smooth", monotone=0, requires="", ingredients=ingredients, label_parts=count, formula=formula
+    )
 
 
 @dataclass(frozen=True)
@@ -103,21 +107,16 @@ def _weighted(errors: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _std(values: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # infinite losses
-        return np.asarray(values.std(axis=0, ddof=1))
+    return np.asarray(values.std(axis=0, ddof=1))
 
 
 def _quantile(values: np.ndarray, tails: Sequence[float]) -> np.ndarray:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.quantile(values, tails, axis=0))
+    return np.asarray(np.quantile(values, tails, axis=0))
 
 
 def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> ClassDraws:
     """Return class errors of a cube without batch dims, with draws of whole samples (or groups) within each class."""
-    split = within_classes(metric)
-    rows = judged_rows(cube)
-    if not rows.any():
-        raise InputError("`cube` holds no predictions: every value is NaN.")
+    rows = surveyed(problem_on(cube, metric, compete=False)).rows
     cube = cube if rows.all() else cube.isel(sample=rows)
     names = class_names(cube) or []
     label = cube["label"].values
@@ -138,30 +137,11 @@ def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> Cl
     weight = cube["weight"].values if "weight" in cube.coords else np.ones(len(code))
     share = np.bincount(code, weight, minlength=len(names)) / weight.sum()
     present = np.unique(code, return_inverse=True)[1]
-    draws = Bootstrap(len(code), times, seed, group=group, strata=present) if times else None
-    everything = np.ones((1, len(code)), np.int32)
-    found: list[tuple[np.ndarray, ...]] = []
-    step = max(1, CELLS // max(1, times * len(names)))
-    for whole in parts_of(cube, np.ones(cube.sizes["configuration"], bool)):
-        for start in range(0, whole.sizes["configuration"], step):
-            part = whole.isel(configuration=slice(start, start + step))
-            data = problem(part.compute() if is_lazy(part) else part, split)
-            engine = SumEngine(split, data, max(draws.total, float(data.n)) if draws else float(data.n))
-            point, mean = _split(engine, everything)
-            drawn = [_split(engine, w) for *_, w, _ in blocks(draws, None, split, data)] if draws else []
-            each = np.concatenate([value for value, _ in drawn]) if drawn else np.empty((0, *point.shape[1:]))
-            means = np.concatenate([value for _, value in drawn]) if drawn else np.empty((0, *mean.shape[1:]))
-            found.append((point[0], mean[0], each, means))
-    point, mean, each, means = (
-        np.concatenate(part, axis=axis) for part, axis in zip(zip(*found, strict=True), (0, 0, 1, 1), strict=True)
-    )
-    return ClassDraws(point, mean, each, means, size, share)
-
-
-def _split(engine: SumEngine, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (draw, configuration, class) errors and (draw, configuration) means over samples."""
-    sums, labels = engine.sums(weights)
-    scaled = [value.astype(float) / engine.divisor for value in sums]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.stack([value / count for value, count in zip(scaled, labels[1:], strict=True)], axis=-1)
-        return each, np.asarray(np.sum(scaled, axis=0) / labels[0])
+    everything = Given(np.ones((1, len(code)), np.int32))
+    draws = Bootstrap(len(code), times, seed, group=group, strata=present) if times else Given(everything.values[:0])
+    data = problem_on(cube, metric, compete=False)
+    wanted = [metric, *(within_class(metric, number) for number in range(len(names)))]
+    parts = [scored(loss, data, everything, draws)[1] for loss in wanted]
+    (mean, draw_mean), *each = parts
+    point, draw = (np.stack(tables, axis=-1) for tables in zip(*each, strict=True))
+    return ClassDraws(point[0], mean[0], draw, draw_mean, size, share)

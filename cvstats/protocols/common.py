@@ -10,9 +10,11 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats._results import names_of
-from cvstats.cube.blocks import Coverage, coverage
-from cvstats.judge import draw_source, select_and_judge
+from cvstats.cube.blocks import coverage, problem_on
+from cvstats.judge import Rules, decide
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, score
+from cvstats.resample import make_draws
 from cvstats.select import Select, needs_std_error, select_best
 
 SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs outside a bootstrap
@@ -37,22 +39,22 @@ def final_choice(
     select: Select = select_best,
     scores: xr.DataArray | np.ndarray | None = None,
     std_error: np.ndarray | None = None,
-    found: Coverage | None = None,
+    known: Problem | None = None,
 ) -> Choice:
-    """Return the winner on all data of a cube without batch dims; ties go to the first configuration."""
-    eligible = (found or coverage(cube)).eligible
+    """Return the winner on all data of a cube without batch dims; ties go to the first configuration.
+
+    What is `known` of missing predictions need not be found again, and likewise the scores.
+    """
+    known = known or coverage(cube)
     values = np.asarray(score(cube, metric, average=average) if scores is None else scores, float)
-    values = np.where(eligible, values, np.nan)
+    values = np.where(known.eligible, values, np.nan)
     if needs_std_error(select) and std_error is None:
-        draws = draw_source(cube, metric, SE_DRAWS, 0)
-        out = select_and_judge(cube, metric, choose=draws, ties="first", rng=0)
-        std_error = np.sqrt(out["score_variance"].values)
-    coords = cube.coords.variables
-    complexity = coords["complexity"].values.astype(float) if "complexity" in coords else None
-    index = int(select(values, direction=metric.direction, std_error=std_error, complexity=complexity))
+        draws = make_draws(cube, metric, SE_DRAWS, 0, None)
+        std_error = np.sqrt(decide(metric, problem_on(cube, metric), draws, Rules(ties="first")).score_variance)
+    index = int(select(values, direction=metric.direction, std_error=std_error, complexity=known.complexity))
     value = float(values[index])
     index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
-    return Choice(names_of(coords["configuration"].values, index)[()], index, value, values, eligible)
+    return Choice(names_of(known.names, index)[()], index, value, values, known.eligible)
 
 
 def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import show
-from cvstats.cube.blocks import Coverage
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric
 
 FEW_GROUPS = 10
@@ -35,7 +35,7 @@ class Doubts:
     alike: dict[str, tuple[int, int]] = field(default_factory=dict)  # coordinate -> values, samples
 
     def add(
-        self, cube: xr.DataArray, found: Coverage, metric: Metric | None = None, scores: np.ndarray | None = None
+        self, cube: xr.DataArray, found: Problem, metric: Metric | None = None, scores: np.ndarray | None = None
     ) -> None:
         """Look at one cell: its groups, its gaps and, if given, its scores."""
         self.cells += 1

@@ -8,20 +8,22 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, show
-from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube.blocks import known_coverage
-from cvstats.cube.make import check_cube, scan_cube
-from cvstats.intervals import get_method, interval_limits
-from cvstats.judge import check_weights, map_batches
+from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.make import check_cube, check_form
+from cvstats.intervals import get_method
+from cvstats.judge import Rules, whole_quanta
 from cvstats.metrics import Metric, bound_metric, score
+from cvstats.resample.draws import Draws
 from cvstats.select import Select, select_best
 
-from .bootstrap import assemble, bootstrap_run, check_times, warn_once
+from .bootstrap import Request, assemble, bootstrap_run
 from .common import final_choice, folds_of, optimism
-from .doubts import Doubts
 from .race import Race, Ruling, timetable
+from .registry import needs_folds, protocol
 
 
+@protocol("bbcd", "BBCD-CV", "each draw, among the survivors", "samples left out of the draw", applies=needs_folds)
 def bbcd(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -90,43 +92,37 @@ def bbcd(
     >>> bool(out.speed_up > 2), bool(out.cost >= 0)
     (True, True)
     """
-    seen = scan_cube(cube)
+    check_form(cube)
     folds_of(cube, "bbcd")
     notes: list[str] = []
     found = bound_metric(metric, cube, notes)
-    level, threshold = check_level(level), _check_threshold(threshold)
+    threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
-    method = get_method(interval)
-    check_times(times, level, method.name, draws)
-    seed = entropy(rng)
-    labels = qualifiers("bbcd", found.name, level, method.name)
-    doubts = Doubts()
+    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
+    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
+    labels = asked.labels("bbcd")
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        dropping = _replay(part, found, threshold, least, times, seed, select, strata)
-        kept = part.isel(configuration=dropping["alive"])
-        scores = None if own is None else own.isel(configuration=dropping["alive"])
-        run = bootstrap_run(kept, found, scores, draws, times, seed, ties, select, strata, batch, progress, seen)
-        limits, note = interval_limits(method, run.evidence, level)
-        doubts.add(kept, run.coverage, found, run.choice.scores)
-        notes.extend([*run.notes, *note])
-        out = assemble(run, run.evidence.estimate, limits, keep_draws, labels)
-        out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
-        full = final_choice(part, found, select=select, scores=own, found=known_coverage(part, seen))
-        trained = dropping["trained"]
+        race = Race(part, found, select, timetable(part))
+        replay = _replay(race, race.draws(part, None, times, rules.seed, strata), threshold, least)
+        alive, trained = replay["alive"], replay["trained"]
+        kept = part.isel(configuration=alive)
+        run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
+        out = assemble(run, kept, asked).assign_coords(labels)
+        full = final_choice(part, found, select=select, scores=own)
         variables = {
-            "dropped_after": ("configuration", dropping["dropped_after"]),
-            "p_worse": ("configuration", dropping["p_worse"]),
+            "dropped_after": ("configuration", replay["dropped_after"]),
+            "p_worse": ("configuration", replay["p_worse"]),
             "models_trained": int(trained.sum()),
-            "speed_up": float(dropping["available"].sum() / trained.sum()),
+            "speed_up": float(replay["available"].sum() / trained.sum()),
             "full_selected": full.label,
             "full_naive": full.value,
             "cost": optimism(found, full.value, run.choice.value),
         }
-        return out.assign(variables)
+        return out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0}).assign(variables)
 
     out = map_batches(one, cube, score(cube, found))
-    warn_once("bbcd", [*doubts.notes(), *notes])
+    asked.warn("bbcd")
     call = call_text(
         "bbcd",
         metric=found.name,
@@ -201,14 +197,13 @@ def drop_configurations(
     seed = entropy(rng)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        race = Race(part, found, times, seed, select, strata)
-        present = race.predicted()
-        alive = race.complete(present)
+        race = Race(part, found, select)
+        alive = race.trained.all(axis=0)
         if not alive.any():
             raise InputError(_NOBODY)
-        given = None if draws is None else check_weights(draws, part)
-        enough = int(present.any(axis=1).sum()) >= least
-        ruling = race.rule(present, alive, given=given) if enough else Ruling(np.full(len(alive), np.nan), None)
+        ruling = Ruling(np.full(len(alive), np.nan), None)
+        if int(race.present.any(axis=1).sum()) >= least:
+            ruling = race.rule(race.draws(part, draws, times, seed, strata), race.present, alive)
         variables = {
             "keep": ("configuration", alive & ~(ruling.p_worse > threshold)),
             "p_worse": ("configuration", ruling.p_worse),
@@ -227,23 +222,10 @@ _NOBODY = (
 )
 
 
-def _replay(
-    cube: xr.DataArray,
-    metric: Metric,
-    threshold: float,
-    least: int,
-    times: int,
-    seed: int,
-    select: Select,
-    strata: Any,
-) -> dict[str, np.ndarray]:
+def _replay(race: Race, draws: Draws, threshold: float, least: int) -> dict[str, np.ndarray]:
     """Take the folds in order and return who is alive at the end, and when and why the others were dropped."""
-    race = Race(cube, metric, times, seed, select, strata)
-    step = timetable(cube)  # (sample, repeat): number of the fold, repeat-major
-    present = race.predicted()
-    steps = np.unique(step[present])
-    has = race.trained(step, steps)  # (step, configuration): whether it has all that others have
-    alive = np.ones(cube.sizes["configuration"], bool)
+    steps, has = race.steps, race.trained
+    alive = np.ones(has.shape[1], bool)
     dropped = np.full(len(alive), np.nan)
     p_worse = np.full(len(alive), np.nan)
     for number, name in enumerate(steps):
@@ -251,11 +233,11 @@ def _replay(
         dropped[gone], alive[gone] = number, False
         if not alive.any():
             raise InputError(_NOBODY)
-        so_far = present & (step <= name)
+        so_far = race.present & (race.step <= name)
         if number == len(steps) - 1 or int(so_far.any(axis=1).sum()) < least:
             continue
         last = number == len(steps) - 2
-        ruling = race.rule(so_far, alive, threshold=None if last else threshold)
+        ruling = race.rule(draws, so_far, alive, None if last else threshold)
         p_worse = np.where(np.isnan(ruling.p_worse), p_worse, ruling.p_worse)
         out = alive & (ruling.p_worse > threshold)
         dropped[out], alive[out] = number + 1, False

@@ -8,16 +8,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_dim, nearest, show
+from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import aligned
 from cvstats.cube.make import check_cube
+from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, score
 
 from .common import folds_of
 from .nested import check_inner
-from .tuning import Inputs, choose, combined_score, over_batches, per_training_set, same_configurations
+from .tuning import Inputs, choose, combined_score, over_batches, per_training_set
 
-PROTOCOLS = ("internal", "median", "external")
+KINDS = ("internal", "median", "external")
 NOT_TUNING = ("complexity", "truth", "test_")  # how names of coordinates begin that are no tuning values
 
 
@@ -95,7 +97,7 @@ def evaluation_protocols(
     """
     check_cube(cube)
     check_dim(cube.dims, dim)
-    found = bound_metric(metric, cube)
+    bound = bound_metric(metric, cube)
     first = check_count(first, "first")
     if selection is not None and inner is not None:
         raise InputError("give `selection` or `inner`, not both: each says how a realisation chooses for itself.")
@@ -105,33 +107,23 @@ def evaluation_protocols(
         )
     inputs: dict[str, xr.DataArray | None] = {"cube": cube}
     for name, part in (("selection", selection), ("external", external)):
-        inputs[name] = None if part is None else same_configurations(check_cube(part), cube, name)
+        inputs[name] = None if part is None else aligned(check_cube(part), cube, name, ("configuration",))
     if selection is not None:
         check_dim(selection.dims, dim, "selection")
     if inner is not None:
         folds_of(cube, "evaluation_protocols with `inner`")
         inputs["inner"] = check_inner(cube, inner)
         inputs["external"] = cube if external is None else inputs["external"]
-    _same_labels(inputs, dim)
     grid = _tuning_values(cube, parameters)
-    chooser = found if criterion is None else None
+    chooser = bound if criterion is None else None
     if chooser is None:
         assert criterion is not None
         chooser = bound_metric(criterion, selection if selection is not None else cube)
-    out = over_batches(lambda one: _values(one, found, chooser, grid, first, dim), inputs, keep=(dim,))
-    out = _compared(out, found, dim)
+    out = over_batches(lambda one: _values(one, bound, chooser, grid, first, dim), inputs, keep=(dim,))
+    out = _compared(out, bound, dim)
     given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}
-    call = call_text("evaluation_protocols", metric=found.name, first=first, dim=dim, **given)
-    return result(out, method="evaluation_protocols", metric=found.name, call=call, cube=cube)
-
-
-def _same_labels(inputs: Inputs, dim: str) -> None:
-    """Raise unless all inputs that have realisations have the same ones, in the same order."""
-    cube = inputs["cube"]
-    assert cube is not None
-    for name, part in inputs.items():
-        if part is not None and dim in part.dims and part[dim].values.tolist() != cube[dim].values.tolist():
-            raise InputError(f"`{name}` and the cube have different labels along {dim!r}; align them first.")
+    call = call_text("evaluation_protocols", metric=bound.name, first=first, dim=dim, **given)
+    return result(out, method="evaluation_protocols", metric=bound.name, call=call, cube=cube)
 
 
 def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:
@@ -163,8 +155,8 @@ def _values(
     assert cube is not None
     scores = score(cube, metric).transpose(dim, "configuration").values
     count, names = len(scores), cube["configuration"].values
-    values = np.full((len(PROTOCOLS), count), np.nan)
-    selected = np.full((len(PROTOCOLS), count), -1)
+    values = np.full((len(KINDS), count), np.nan)
+    selected = np.full((len(KINDS), count), -1)
     choices: np.ndarray | None = None  # (realisation, number of choices in it)
     selection, inner, external = inputs["selection"], inputs.get("inner"), inputs["external"]
     if selection is not None:
@@ -179,7 +171,7 @@ def _values(
         selected[2] = choose(external, metric if inner is not None else criterion).values
         values[2] = _at(scores, selected[2])
     both = ("protocol", dim)
-    coords = {"protocol": list(PROTOCOLS), dim: cube[dim].values}
+    coords = {"protocol": list(KINDS), dim: cube[dim].values}
     return xr.Dataset({"value": (both, values), "selected": (both, names_of(names, selected))}, coords=coords)
 
 
@@ -220,42 +212,28 @@ def _median(choices: np.ndarray, grid: pd.DataFrame, first: int, dim: str) -> in
 
 def _compared(out: xr.Dataset, metric: Metric, dim: str) -> xr.Dataset:
     """Return means, bias against the internal protocol, its test, and ranks."""
-    from cvstats.compare.ranks import block_ranks
-    from cvstats.compare.signed_rank import wilcoxon_test
-
-    value = out["value"]
-    rest = [other for other in value.dims if other not in ("protocol", dim)]
+    value = out["value"].transpose(..., dim, "protocol")
     count = value.count(dim)
-    internal = value.sel(protocol="internal", drop=True)
-    gain = metric.sign * (value - internal)
-    gain = gain.where(gain["protocol"] != "internal")
-    pairs = gain.count(dim)
-    out["estimate"] = value.mean(dim)
-    out["std_error"] = _error(value, dim, count)
-    out["bias"] = gain.mean(dim)
-    out["bias_std_error"] = _error(gain, dim, pairs)
-    out["statistic"], out["p_value"] = xr.full_like(out["bias"], np.nan), xr.full_like(out["bias"], np.nan)
-    shown = [name for name in PROTOCOLS if bool((pairs.sel(protocol=name) > 0).any())]
-    if shown and value.sizes[dim] > 1:
-        test = wilcoxon_test(gain.sel(protocol=shown), dim, digits=9)  # ties are ties, whatever the last bit
-        for name in ("statistic", "p_value"):
-            out[name] = test[name].drop_vars(_QUALIFIERS, errors="ignore").reindex(protocol=list(PROTOCOLS))
-    ready = [name for name in PROTOCOLS if bool((count.sel(protocol=name) > 0).any())]
+    gain = (metric.sign * (value - value.sel(protocol="internal"))).where(value["protocol"] != "internal")
+    test = signed_rank(np.swapaxes(gain.values, -1, -2), "two-sided", digits=9)  # ties are ties, whatever the last bit
+    flat = ((test["n"] == 0) & (gain.count(dim) > 0)).values
+    if value.sizes[dim] > 1 and flat.any():
+        warn(f"evaluation_protocols: no difference to test in {flat.sum()} of {flat.size} cells: NaN.")
+    lost = np.nan if value.sizes[dim] < 2 else 1.0
+    out["estimate"], out["std_error"] = value.mean(dim), _error(value, dim)
+    out["bias"], out["bias_std_error"] = gain.mean(dim), _error(gain, dim)
+    for name in ("statistic", "p_value"):
+        out[name] = out["bias"].copy(data=lost * test[name])
     out["mean_rank"] = xr.full_like(out["estimate"], np.nan)
+    ready = [name for name in KINDS if bool((count.sel(protocol=name) > 0).any())]
     if len(ready) > 1:
-        table = value.sel(protocol=ready).transpose(*rest, dim, "protocol")
-        _, mean = block_ranks(table.values, metric.direction)
-        ranks = xr.DataArray(mean, dims=[*rest, "protocol"], coords={"protocol": ready})
-        out["mean_rank"] = ranks.reindex(protocol=list(PROTOCOLS)).variable
+        ranks = block_ranks(value.sel(protocol=ready).values, metric.direction)[1]
+        out["mean_rank"].loc[{"protocol": ready}] = ranks
     out["n"] = count
     return out
 
 
-_QUALIFIERS = ["method", "metric", "conf_level", "interval", "test"]
-
-
-def _error(values: xr.DataArray, dim: str, count: xr.DataArray) -> xr.DataArray:
+def _error(values: xr.DataArray, dim: str) -> xr.DataArray:
     """Return the standard error of the mean; NaN for fewer than two values."""
-    mean = values.mean(dim)
-    squares = ((values - mean) ** 2).sum(dim)
-    return (squares / (count - 1).where(count > 1) / count) ** 0.5
+    more = values.count(dim) - 1
+    return (((values - values.mean(dim)) ** 2).mean(dim) / more.where(more > 0)) ** 0.5

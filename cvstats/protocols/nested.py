@@ -9,17 +9,28 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, listened, show
 from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import aligned, map_batches
 from cvstats.cube.blocks import complete
-from cvstats.cube.make import check_cube, is_lazy
-from cvstats.judge import aligned, map_batches
+from cvstats.cube.make import check_cube
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
 from .bootstrap import warn_once
 from .common import final_choice, fold_names, folds_of, optimism
+from .registry import needs_folds, protocol
+from .tuning import combined_score, present
 
 
+@protocol(
+    "ncv",
+    "Nested CV",
+    "inner predictions of each training set",
+    "the outer fold",
+    "Nearly unbiased, but noisy.",
+    applies=needs_folds,
+)
+@protocol("cv2", "CV2", "training predictions of each training set", "the outer fold", applies=needs_folds)
 def ncv(
     cube: xr.DataArray,
     metric: str | Metric,
@@ -81,22 +92,22 @@ def ncv(
     check_option(inner_kind, ("cv", "training"), "inner_kind")
     check_option(average, ("pooled", "fold"), "average")
     folds_of(cube, "ncv")
-    found = bound_metric(metric, cube)
+    bound = bound_metric(metric, cube)
     inner = check_inner(cube, inner)
 
     notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        return _one(part, own, found, average, notes)
+        return _one(part, own, bound, average, notes)
 
     out = listened(notes, lambda: map_batches(one, cube, inner))
     warn_once("ncv", notes)
     return result(
         out,
         method="ncv" if inner_kind == "cv" else "cv2",
-        metric=found.name,
-        call=call_text("ncv", metric=found.name, inner_kind=inner_kind, average=average),
+        metric=bound.name,
+        call=call_text("ncv", metric=bound.name, inner_kind=inner_kind, average=average),
         cube=cube,
     )
 
@@ -112,35 +123,32 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, 
         inside = inner.isel(repeat=repeat, drop=True) if "repeat" in inner.dims else inner
         fold = cube["fold"].isel(repeat=repeat) if "repeat" in cube["fold"].dims else cube["fold"]
         held = fold.values[:, None] == folds
-        told: list[str] = []
-        scores = listened(told, partial(_inner_scores, inside, metric, held))
+        warned: list[str] = []
+        scores = listened(warned, partial(_inner_scores, inside, metric, held))
         scores = np.where(_eligible(inside), scores, np.nan)
         undefined = np.isnan(scores).all(axis=1)
         chosen[:, repeat] = np.where(undefined, -1, select_best(scores, direction=metric.direction))
         lost = undefined & run
         where = f" of repeat {show(cube['repeat'].values[[repeat]])}" if repeats > 1 else ""
-        notes.extend([_undecided(inside, metric, held, lost) + where] if lost.any() else told)
+        notes.extend([_undecided(inside, metric, held, lost) + where] if lost.any() else warned)
     by_fold = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...)
     values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
     each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
     each = np.where(chosen >= 0, each, np.nan)
-    if average == "fold" or (chosen[run] < 0).any():
-        estimate = float(each[run].mean())
-    else:
-        estimate = _pooled(cube, metric, folds, chosen)
+    estimate = float(each[run].mean()) if average == "fold" else combined_score(cube, metric, folds, chosen)
     final = final_choice(cube, metric, average=average)
-    wins = np.bincount(chosen[chosen >= 0], minlength=cube.sizes["configuration"]) / chosen.size
-    dims, drop = (("outer_fold", "repeat"), slice(None)) if "repeat" in cube.dims else (("outer_fold",), 0)
-    names = cube["configuration"].values
+    dims, shape = ["outer_fold"], [len(folds)]
     coords = {"outer_fold": folds, "configuration": cube["configuration"].variable}
-    if "repeat" in cube.coords and "repeat" in cube.dims:
-        coords["repeat"] = cube["repeat"].variable
+    if "repeat" in cube.dims:
+        dims, shape = [*dims, "repeat"], [*shape, repeats]
+        coords |= {"repeat": cube["repeat"].variable} if "repeat" in cube.coords else {}
+    names = cube["configuration"].values
     return xr.Dataset(
         {
             "estimate": estimate,
-            "fold_estimate": (dims, each[..., drop]),
-            "selected_fold": (dims, names_of(names, chosen)[..., drop]),
-            "win_rate": ("configuration", wins),
+            "fold_estimate": (dims, each.reshape(shape)),
+            "selected_fold": (dims, names_of(names, chosen).reshape(shape)),
+            "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
             "naive": final.value,
             "optimism": optimism(metric, final.value, estimate),
             "selected": final.label,
@@ -184,38 +192,17 @@ def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.n
 
 def _eligible(inner: xr.DataArray) -> np.ndarray:
     """Return which configurations (outer_fold, configuration) predicted all that any predicted in a training set."""
-    axes = [dim for dim in ("label_class", "inner_repeat") if dim in inner.dims]
-    data = inner.variable.transpose(*axes, "sample", "configuration", "outer_fold").data
-    filled = ~np.isnan(data)
-    if "label_class" in axes:
-        filled = filled.all(axis=0)
-    if "inner_repeat" in axes:
-        filled = filled.any(axis=0)
-    count, most = filled.sum(axis=0), filled.any(axis=1).sum(axis=0)
-    if is_lazy(inner):
-        import dask
-
-        count, most = dask.compute(count, most)
-    return np.stack([complete(own, int(total)) for own, total in zip(count.T, most, strict=True)])
+    there = present(inner)
+    counts = xr.Dataset({"own": there.sum("sample"), "most": there.any("configuration").sum("sample")}).compute()
+    table = zip(counts["own"].transpose("outer_fold", ...).values, counts["most"].values, strict=True)
+    return np.stack([complete(own, int(most)) for own, most in table])
 
 
-def _pooled(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray) -> float:
-    """Return the pooled score of the predictions that each fold's choice made."""
-    repeats = cube.sizes.get("repeat", 1)
-    values = []
-    for repeat in range(repeats):
-        outer = cube.isel(repeat=[repeat]) if "repeat" in cube.dims else cube
-        held = outer["fold"].values.reshape(cube.sizes["sample"], -1)[:, 0]
-        column = np.zeros(len(held), int)
-        for number, name in enumerate(folds):
-            column[held == name] = chosen[number, repeat]
-        picked = outer.isel(
-            sample=xr.DataArray(np.arange(len(held)), dims="sample"), configuration=xr.DataArray(column, dims="sample")
-        )
-        picked = picked.where(xr.DataArray(np.isin(held, folds), dims="sample"))  # nothing chose for what is in no fold
-        one = picked.drop_vars("configuration").expand_dims(configuration=[0]).transpose(*outer.dims)
-        values.append(float(score(one, metric)[0]))
-    return float(np.mean(values))
+def labelled_like(cube: xr.DataArray, other: xr.DataArray, argument: str) -> xr.DataArray:
+    """Return other predictions of the cube's samples aligned with it and carrying its labels."""
+    names = ("label", "kind", "positive", "threshold", "classes", "weight", "event")
+    labels = {name: cube.coords[name].variable for name in names if name in cube.coords}
+    return aligned(other, cube, argument).assign_coords(labels)
 
 
 def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
@@ -224,18 +211,10 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
         found = show(inner.dims) if isinstance(inner, xr.DataArray) else type(inner).__name__
         raise InputError(f"`inner` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got {found}.")
     held = folds_of(cube, "`inner`")
-    inner = aligned(inner, cube, "inner")
-    inner = inner.assign_coords(
-        {
-            name: cube.coords[name].variable
-            for name in ("label", "kind", "positive", "threshold", "classes", "weight", "event")
-            if name in cube.coords
-        }
-    )
-    names = inner["outer_fold"].values if "outer_fold" in inner.coords else np.arange(inner.sizes["outer_fold"])
+    names = inner["outer_fold"].values
+    inner = labelled_like(cube, inner, "inner").assign_coords(outer_fold=names)
     known = set(fold_names(held).tolist())
-    repeats = range(held.sizes.get("repeat", 0))
-    if any(set(fold_names(held.isel(repeat=number)).tolist()) != known for number in repeats):
+    if any(set(fold_names(held.isel(repeat=at)).tolist()) != known for at in range(held.sizes.get("repeat", 0))):
         raise InputError(
             "`inner` needs folds with the same names in every repeat, so that `outer_fold` says which was left out; "
             "number the folds of each repeat from 0."
@@ -246,25 +225,22 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
             f"`inner` and the cube have different outer folds: only in the cube: {show(sorted(missing)) or 'none'}; "
             f"only in `inner`: {show(sorted(extra)) or 'none'}."
         )
-    inner = inner.assign_coords(outer_fold=names)
     if "repeat" in held.dims and cube.sizes["repeat"] > 1 and "repeat" not in inner.dims:
         raise InputError("`inner` has no dimension 'repeat', but the cube's repeats have folds of their own.")
-    own = held == xr.DataArray(names, dims="outer_fold")
-    everything = own.all("sample")
+    own = xr.DataArray(held.variable) == xr.DataArray(names, dims="outer_fold")
+    others = [dim for dim in own.dims if dim not in ("sample", "outer_fold")]
+    everything = own.all("sample").any(others)
     if bool(everything.any()):
-        fold = int(
-            np.flatnonzero(everything.transpose("outer_fold", ...).values.reshape(len(names), -1).any(axis=1))[0]
+        raise InputError(
+            f"outer fold {show(names[everything.values][:1])} holds every sample, so that nothing is left to choose on."
         )
-        raise InputError(f"outer fold {show(names[[fold]])} holds every sample, so that nothing is left to choose on.")
     others = [dim for dim in inner.dims if dim not in ("outer_fold", "repeat", *held.dims)]
-    leak = inner.notnull().any(others).drop_vars(list(inner.coords), errors="ignore") & own.drop_vars(list(own.coords))
+    leak = xr.DataArray(inner.notnull().any(others).variable) & own
+    leak = leak.any([dim for dim in leak.dims if dim not in ("sample", "outer_fold")]).transpose("outer_fold", "sample")
     if bool(leak.any()):
-        per_fold = leak.any("repeat") if "repeat" in leak.dims else leak
-        per_fold = per_fold.any([dim for dim in per_fold.dims if dim not in ("sample", "outer_fold")])
-        fold = int(np.flatnonzero(per_fold.any("sample").values)[0])
-        samples = cube["sample"].values[per_fold.isel(outer_fold=fold).values]
+        fold = int(leak.any("sample").values.argmax())
         raise InputError(
             f"`inner` leaks: outer fold {show(names[[fold]])} has inner predictions for its own held-out samples "
-            f"{show(samples)}; they must be NaN there."
+            f"{show(cube['sample'].values[leak[fold].values])}; they must be NaN there."
         )
     return inner

@@ -10,11 +10,12 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_count, entropy, show, warn
 from cvstats._results import call_text, result
 from cvstats.cube.arrays import batch_dims
-from cvstats.cube.blocks import parts_of, predicted
-from cvstats.cube.make import check_cube, is_lazy
-from cvstats.judge import blocks, restricted
-from cvstats.kernels.engines import engine
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_cube
+from cvstats.judge import scored
 from cvstats.metrics import Metric, bound_metric
+from cvstats.resample import make_draws
+from cvstats.resample.draws import Given, Part
 from cvstats.select import label_keys, tie_keys
 
 
@@ -82,14 +83,16 @@ def optimism_curve(
     check_count(times, "times")
     found = bound_metric(metric, cube)
     seed = entropy(rng)
-    rows, eligible = predicted(cube)
-    total = int(eligible.sum())
-    wanted = _sizes(sizes, total)
-    tables, plain = _score_tables(cube, found, rows, eligible, times, seed)
-    share = _shares(total, wanted)
-    names = cube["configuration"].values[eligible]
-    naive = found.sign * (share @ np.sort(found.sign * plain)[::-1])
-    honest = _corrected(tables[0], tables[1], label_keys(names), seed) @ share.T
+    draws = make_draws(cube, found, times, seed, "auto").remembered()
+    everything = Given(np.ones((1, draws.n), np.int32))
+    data, (inside, outside, plain) = scored(
+        found, problem_on(cube, found), draws, Part(draws, left_out=True), everything
+    )
+    wanted = _sizes(sizes, inside.shape[1])
+    share = _shares(inside.shape[1], wanted)
+    naive = found.sign * (share @ np.sort(found.sign * plain[0])[::-1])
+    keys = label_keys(data.names[data.eligible])
+    honest = _corrected(found.sign * inside, outside, keys, seed) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {found.name} on all data or out of the draws: NaN.")
@@ -124,28 +127,6 @@ def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
         log = gammaln(total - rank + 1) - gammaln(m) - gammaln(np.where(behind >= 0, behind, 0) + 1)
         log = log - (gammaln(total + 1) - gammaln(m + 1) - gammaln(total - m + 1))
     return np.where(behind >= 0, np.exp(log), 0.0)
-
-
-def _score_tables(
-    cube: xr.DataArray, metric: Metric, rows: np.ndarray, eligible: np.ndarray, times: int, seed: int
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return criterion in the bag and scores out of it (draw, configuration), and the scores on all samples."""
-    from .bootstrap import make_draws
-
-    draws = make_draws(cube, metric, times, seed, "auto")
-    inside, outside, plain = [], [], []
-    for part in parts_of(cube, eligible):
-        data = restricted(part.compute() if is_lazy(part) else part, metric, rows)
-        machine = engine(metric, data, draws.total)
-        tables: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        with np.errstate(invalid="ignore", over="ignore"):
-            for _, _, weights, _ in blocks(draws, None, metric, data):
-                tables[0].append(machine.criterion(weights)[0])
-                tables[1].append(machine.scores((weights == 0).astype(np.int32)))
-            plain.append(machine.scores(np.ones((1, data.n), np.int32))[0])
-        inside.append(np.concatenate(tables[0]))
-        outside.append(np.concatenate(tables[1]))
-    return [np.concatenate(inside, axis=1), np.concatenate(outside, axis=1)], np.concatenate(plain)
 
 
 def _corrected(inside: np.ndarray, outside: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:

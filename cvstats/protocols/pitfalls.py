@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import aligned
 from cvstats.cube.make import check_cube
-from cvstats.judge import aligned
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
 
 from .common import fold_names, folds_of
-from .nested import check_inner
+from .nested import check_inner, labelled_like
 from .tuning import Inputs, best, by_value, choose, combined_score, eligible, over_batches, per_training_set
 
 # implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
@@ -96,52 +96,29 @@ def implementations(
     >>> table.estimate.sel(implementation=["[Pi1]-[CV1]", "[Pi1]-[CV3]"]).values.round(3)
     array([0.15, 0.2 ])
     """
-    inputs = _checked(cube, leaky, training, leaky_training, inner, resubstitution)
-    main = inputs["cube"] if inputs["cube"] is not None else inputs["leaky"]
-    assert main is not None
-    found = bound_metric(metric, main)
-    if truth is not None:
-        inputs["truth"] = _truth(truth, main)
-    out = over_batches(lambda one: _table(one, found), inputs)
-    given = {name: part for name, part in inputs.items() if name != "cube"}
-    out = result(
-        out, method="implementations", metric=found.name, call=call_text("implementations", metric=found.name, **given)
-    )
-    columns = dict(zip(("preprocessing", "choice", "rule", "oos", "ic"), zip(*ROWS.values(), strict=True), strict=True))
-    out["out_of_sample"] = ("implementation", np.array(columns.pop("oos")))
-    out["internal_coherence"] = ("implementation", np.array(columns.pop("ic")))
-    names = {name: ("implementation", np.array(values)) for name, values in columns.items()}
-    return out.assign_coords({"implementation": list(ROWS), **names})
-
-
-def _checked(
-    cube: xr.DataArray | None,
-    leaky: xr.DataArray | None,
-    training: xr.DataArray | None,
-    leaky_training: xr.DataArray | None,
-    inner: xr.DataArray | None,
-    resubstitution: xr.DataArray | None,
-) -> dict[str, xr.DataArray | None]:
-    """Return the inputs aligned with the cube, or say what does not fit."""
     if cube is None and leaky is None:
         raise InputError("give `cube` (predictions with preprocessing inside the folds) or `leaky`, or both.")
-    for part in (cube, leaky):
-        if part is not None:
-            check_cube(part)
-    main = cube if cube is not None else leaky
-    assert main is not None
+    inputs: dict[str, xr.DataArray | None] = {"cube": cube, "leaky": leaky}
+    main = check_cube(_main(inputs))
     if cube is not None and leaky is not None:
-        leaky = aligned(leaky, cube, "leaky")
-    out: dict[str, xr.DataArray | None] = {"cube": cube, "leaky": leaky}
+        inputs["leaky"] = leaky = aligned(check_cube(leaky), cube, "leaky")
     inside = (("training", training, cube), ("leaky_training", leaky_training, leaky), ("inner", inner, cube))
     for name, part, owner in inside:
-        out[name] = None if part is None or owner is None else _inside(owner, part, name)
+        inputs[name] = None if part is None or owner is None else _inside(owner, part, name)
+    inputs["resubstitution"] = None
     if resubstitution is not None:
-        resubstitution = aligned(resubstitution, main, "resubstitution")
-        names = ("label", "kind", "positive", "threshold", "classes", "weight", "event")
-        resubstitution = resubstitution.assign_coords({n: main[n].variable for n in names if n in main.coords})
-    out["resubstitution"] = resubstitution
-    return out
+        inputs["resubstitution"] = labelled_like(main, resubstitution, "resubstitution")
+    bound = bound_metric(metric, main)
+    if truth is not None:
+        inputs["truth"] = _truth(truth, main)
+    out = over_batches(lambda one: _table(one, bound), inputs)
+    given = {name: part for name, part in inputs.items() if name != "cube"}
+    out = result(
+        out, method="implementations", metric=bound.name, call=call_text("implementations", metric=bound.name, **given)
+    )
+    columns = (("implementation", np.array(values)) for values in zip(*ROWS.values(), strict=True))
+    preprocessing, choice, rule, out["out_of_sample"], out["internal_coherence"] = columns
+    return out.assign_coords(implementation=list(ROWS), preprocessing=preprocessing, choice=choice, rule=rule)
 
 
 def _inside(cube: xr.DataArray, part: xr.DataArray, argument: str) -> xr.DataArray:
@@ -151,6 +128,12 @@ def _inside(cube: xr.DataArray, part: xr.DataArray, argument: str) -> xr.DataArr
         return check_inner(cube, part)
     except InputError as error:
         raise InputError(str(error).replace("`inner`", f"`{argument}`")) from None
+
+
+def _main(inputs: Inputs) -> xr.DataArray:
+    main = inputs["leaky"] if inputs["cube"] is None else inputs["cube"]
+    assert main is not None
+    return main
 
 
 def _truth(truth: xr.DataArray, cube: xr.DataArray) -> xr.DataArray:
@@ -165,44 +148,42 @@ def _truth(truth: xr.DataArray, cube: xr.DataArray) -> xr.DataArray:
     return truth.sel(configuration=cube["configuration"].values)
 
 
+class _Row(NamedTuple):
+    """What one implementation reports: its estimate, the value chosen in each fold, and the value for prediction."""
+
+    estimate: float = np.nan
+    chosen: np.ndarray | None = None
+    selected: int = -1
+
+
 def _table(inputs: Inputs, metric: Metric) -> xr.Dataset:
     """Return the table of inputs without batch dims."""
-    rows = {name: _Row() for name in ROWS}
+    rows = dict.fromkeys(ROWS, _Row())
     folds = np.empty(0)
-    for pi, main, inside in (("[Pi1]", "cube", "training"), ("[Pi2]", "leaky", "leaky_training")):
+    for pi, main in (("[Pi1]", "cube"), ("[Pi2]", "leaky")):
         cube = inputs[main]
         if cube is None:
             continue
         if not bool(cube.notnull().any()):
             raise InputError(f"`{main}` holds no predictions: every value is NaN.")
-        folds = fold_names(cube["fold"]) if "fold" in cube.coords else folds
         scores, allowed = score(cube, metric), eligible(cube)
         overall = int(best(scores, allowed, metric))  # (13)
-        reported = float(scores.values[overall]) if overall >= 0 else np.nan
-        rows[f"{pi}-[CV1]"] = _Row(reported, np.array([[overall]]), overall)
-        if len(folds):
-            own = _by_own_fold(cube, metric, allowed, folds)  # (9)
-            rows[f"{pi}-(9)"] = _row(cube, metric, folds, own, overall)
-        training = inputs[inside]
+        rows[f"{pi}-[CV1]"] = _Row(float(scores[overall]) if overall >= 0 else np.nan, np.array([[overall]]), overall)
+        choices = {}
+        if "fold" in cube.coords:
+            folds = fold_names(cube["fold"])
+            choices[f"{pi}-(9)"] = _by_own_fold(cube, metric, allowed, folds), overall  # (9)
+        training = inputs["training" if main == "cube" else "leaky_training"]
         if training is not None:
             full = inputs["resubstitution"]
             value = -1 if full is None else int(choose(full, metric))  # (17)
-            rows[f"{pi}-[CV2]"] = _row(cube, metric, folds, _in_order(training, metric, folds), value)
+            choices[f"{pi}-[CV2]"] = _in_order(training, metric, folds), value
         inner = inputs["inner"]
-        if pi == "[Pi1]" and inner is not None:
-            rows["[Pi1]-[CV3]"] = _row(cube, metric, folds, _in_order(inner, metric, folds), overall)
+        if main == "cube" and inner is not None:
+            choices["[Pi1]-[CV3]"] = _in_order(inner, metric, folds), overall
+        for name, (chosen, selected) in choices.items():
+            rows[name] = _Row(combined_score(cube, metric, folds, chosen), chosen, selected)
     return _labelled(rows, inputs, folds)
-
-
-class _Row:
-    """What one implementation reports: its estimate, the value chosen in each fold, and the value for prediction."""
-
-    def __init__(self, estimate: float = np.nan, chosen: np.ndarray | None = None, selected: int = -1) -> None:
-        self.estimate, self.chosen, self.selected = estimate, chosen, selected
-
-
-def _row(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray, selected: int) -> _Row:
-    return _Row(combined_score(cube, metric, folds, chosen), chosen, selected)
 
 
 def _by_own_fold(cube: xr.DataArray, metric: Metric, allowed: xr.DataArray, folds: np.ndarray) -> np.ndarray:
@@ -226,35 +207,33 @@ def _in_order(inside: xr.DataArray, metric: Metric, folds: np.ndarray) -> np.nda
 
 def _labelled(rows: dict[str, _Row], inputs: Inputs, folds: np.ndarray) -> xr.Dataset:
     """Return the rows as a Dataset with labels instead of positions."""
-    main = inputs["cube"] if inputs["cube"] is not None else inputs["leaky"]
-    assert main is not None
+    main = _main(inputs)
     names = main["configuration"].values
-    repeats = main.sizes.get("repeat", 1)
-    chosen = np.full((len(rows), len(folds), repeats), -1)
-    low, high = np.full(len(rows), -1), np.full(len(rows), -1)
+    chosen = np.full((len(rows), len(folds), main.sizes.get("repeat", 1)), -1)
+    extremes = np.full((2, len(rows)), -1)
     rank = np.argsort(by_value(names))  # place of each configuration in ascending order
     for at, row in enumerate(rows.values()):
         if row.chosen is not None:
             chosen[at] = row.chosen
             each = row.chosen.ravel()
             if (each >= 0).all():
-                low[at], high[at] = each[np.argmin(rank[each])], each[np.argmax(rank[each])]
-    selected = np.array([row.selected for row in rows.values()])
+                extremes[:, at] = each[rank[each].argmin()], each[rank[each].argmax()]
+    estimate, selected = (np.array([row[field] for row in rows.values()]) for field in (0, 2))
     dims: tuple[str, ...] = ("implementation", "outer_fold", "repeat")
     if "repeat" not in main.dims:
         chosen, dims = chosen[..., 0], dims[:2]
-    variables: dict[str, Any] = {
-        "estimate": ("implementation", np.array([row.estimate for row in rows.values()])),
+    variables = {
+        "estimate": ("implementation", estimate),
         "chosen": (dims, names_of(names, chosen)),
-        "chosen_low": ("implementation", names_of(names, low)),
-        "chosen_high": ("implementation", names_of(names, high)),
+        "chosen_low": ("implementation", names_of(names, extremes[0])),
+        "chosen_high": ("implementation", names_of(names, extremes[1])),
         "selected": ("implementation", names_of(names, selected)),
     }
     truth = inputs.get("truth")
     if truth is not None:
         at_value = np.where(selected >= 0, truth.values.astype(float)[selected], np.nan)
         variables["truth"] = ("implementation", at_value)
-        variables["difference"] = ("implementation", variables["estimate"][1] - at_value)
+        variables["difference"] = ("implementation", estimate - at_value)
     coords: dict[str, Any] = {"outer_fold": folds}
     if "repeat" in main.dims and "repeat" in main.coords:
         coords["repeat"] = main["repeat"].values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -12,18 +11,14 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats.cube.arrays import problem
-from cvstats.cube.blocks import parts_of
-from cvstats.cube.make import is_lazy
-from cvstats.judge import CELLS
-from cvstats.kernels.engines import Engine, engine
-from cvstats.kernels.problem import Problem
+from cvstats.cube.blocks import map_blocks, problem_on
+from cvstats.judge import scored
+from cvstats.kernels import Problem
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
-from cvstats.resample import QUANTUM, Bootstrap, Given, check_nested, group_codes, strata_codes
-from cvstats.select import Select, needs_std_error, select_best
-
-from .bootstrap import CLASS_METRICS
+from cvstats.resample import given_draws, label_check, units_of
+from cvstats.resample.draws import QUANTUM, STEP, Bootstrap, Draws, Given, Part
+from cvstats.select import Select, needs_std_error
 
 HEAT = 4 * QUANTUM  # draws after which configurations that can no longer be dropped leave the race
 
@@ -46,219 +41,108 @@ def timetable(cube: xr.DataArray) -> np.ndarray:
 
 
 class Race:
-    """The configurations of a cube without batch dims, compared on any part of its predictions."""
+    """The configurations of a cube without batch dims, compared on any part of its predictions.
 
-    def __init__(self, cube: xr.DataArray, metric: Metric, times: int, seed: int, select: Select, strata: Any) -> None:
+    Attributes
+    ----------
+    present : (sample, repeat) whether somebody predicted it.
+    steps : the folds, in order, in which somebody predicted something; `step` (sample, repeat) says which made it.
+    trained : (step, configuration) whether it has every prediction that somebody has in that fold.
+    """
+
+    def __init__(self, cube: xr.DataArray, metric: Metric, select: Select, step: np.ndarray | None = None) -> None:
         if any(dim in cube.dims for dim in ("partner", "inner_repeat")):
             raise InputError("early dropping is defined for ordinary folds, not for a cube with partners.")
-        self.metric, self.times, self.seed, self.select = metric, times, seed, select
-        self.size = cube.sizes["configuration"]
-        self.complexity = cube["complexity"].values.astype(float) if "complexity" in cube.coords else None
-        self.group, self.strata = layers(cube, metric, strata)
-        self.lazy = is_lazy(cube)
-        self.whole: Given | None = None
-        parts = parts_of(cube, np.ones(self.size, bool))
-        ends = np.cumsum([part.sizes["configuration"] for part in parts])
-        self.columns = [
-            np.arange(end - part.sizes["configuration"], end) for part, end in zip(parts, ends, strict=True)
-        ]
-        self.parts: list[Any] = parts if self.lazy else [problem(part, metric) for part in parts]
+        self.metric, self.select, self.check = metric, select, label_check(cube, metric)
+        shape = cube.sizes["sample"], cube.sizes.get("repeat", 1)
+        self.step = np.zeros(shape, int) if step is None else step
+        steps = np.unique(self.step)
+        problem = problem_on(cube, metric, compete=False)
+        self.data, parts = map_blocks(lambda known: _Presence(self.step[known.rows], steps), problem)
+        self.present = np.zeros(shape, bool)
+        self.present[self.data.rows] = np.logical_or.reduce([some for some, _ in parts])
+        wanted = np.array([(self.present & (self.step == name)).sum() for name in steps])
+        count = np.concatenate([count for _, count in parts], axis=1)
+        self.steps, self.trained = steps[wanted > 0], (count == wanted[:, None])[wanted > 0]
 
-    def data(self) -> Iterator[tuple[np.ndarray, Problem]]:
-        """Yield the columns and arrays of each block of configurations; dask's blocks are loaded one at a time."""
-        for columns, part in zip(self.columns, self.parts, strict=True):
-            yield columns, problem(part.compute(), self.metric) if self.lazy else part
+    def draws(self, cube: xr.DataArray, given: xr.DataArray | None, times: int, seed: int, strata: Any) -> Draws:
+        """Return the draws of every ruling; those of all samples are made once."""
+        if given is not None:
+            return given_draws(given, cube)
+        group, layer = units_of(cube, self.metric, strata)
+        n, check = cube.sizes["sample"], self.check
+        return Bootstrap(n, times, seed, group=group, strata=layer, check=check, judging=False).remembered()
 
-    def predicted(self) -> np.ndarray:
-        """Return (sample, repeat): whether somebody predicted it."""
-        out = np.logical_or.reduce([_filled(data).any(axis=1) for _, data in self.data()])
-        if not out.any():
-            raise InputError("`cube` holds no predictions: every value is NaN.")
-        return np.asarray(out)
-
-    def complete(self, present: np.ndarray) -> np.ndarray:
-        """Return (configuration,): whether it has every prediction in `present` (sample, repeat)."""
-        out = np.empty(self.size, bool)
-        for columns, data in self.data():
-            out[columns] = (_filled(data) | ~present[:, None, :]).all(axis=(0, 2))
-        return out
-
-    def trained(self, step: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Return (step, configuration): whether it has every prediction that somebody has in that fold."""
-        out = np.ones((len(steps), self.size), bool)
-        present = self.predicted()
-        for columns, data in self.data():
-            filled = _filled(data)
-            if not filled.all():
-                for number, name in enumerate(steps):
-                    now = present & (step == name)
-                    out[number, columns] = (filled | ~now[:, None, :]).all(axis=(0, 2))
-        return out
-
-    def rule(
-        self,
-        present: np.ndarray,
-        alive: np.ndarray,
-        *,
-        threshold: float | None = None,
-        given: np.ndarray | None = None,
-    ) -> Ruling:
+    def rule(self, draws: Draws, present: np.ndarray, alive: np.ndarray, threshold: float | None = None) -> Ruling:
         """Compare the configurations in `alive` with the best of them on the predictions in `present`.
 
         With a threshold, no draws are spent on configurations that can no longer exceed it; their p is NaN.
         """
-        rows = np.asarray(present.any(axis=1))
-        mask = present[rows]
-        p_worse = np.full(self.size, np.nan)
-        first = next(_part(data, rows, np.array([0]), mask) for _, data in self.data())
-        check = LabelCheck.of(self.metric, first)
-        if not check.chosen(np.ones((1, first.n), np.int32))[0]:
-            return Ruling(p_worse, None)
-        source = self._draws(rows, check) if given is None else Given(given[:, rows])
-        kept = [] if self.lazy else list(self._heats(rows, mask, alive, source))
-
-        def heats() -> Iterable[_Heat]:
-            return self._heats(rows, mask, alive, source) if self.lazy else kept
-
-        best = self._best(heats(), source)
+        data = self._part(present, alive)
+        check = self.check.on(data.rows)
+        everything = Given(np.ones((1, draws.n), np.int32))
+        racing, columns, worse, usable = alive, np.flatnonzero(alive), np.full(len(alive), np.nan), 0
+        if not check.chosen(everything.on(data.rows).values)[0]:
+            return Ruling(worse, None)
+        edges = [0, draws.times] if threshold is None or draws.times <= HEAT else [0, HEAT, draws.times]
+        _, (plain, table) = scored(self.metric, data, everything, Part(draws, 0, edges[1]))
+        best = self._best(data, plain[0], draws)
         if best is None:
-            return Ruling(p_worse, None)
-        column = next(heat.only(best) for heat in heats() if best in heat.racing)
-        for heat in heats():
-            p_worse[heat.racing] = heat.share_worse(best, column, source, check, threshold)
-        return Ruling(p_worse, best)
-
-    def _heats(
-        self, rows: np.ndarray, mask: np.ndarray, alive: np.ndarray, source: Bootstrap | Given
-    ) -> Iterator[_Heat]:
-        for columns, data in self.data():
-            racing = columns[alive[columns]]
-            if racing.size:
-                part = _part(data, rows, racing - columns[0], mask)
-                yield _Heat(self.metric, racing, part, engine(self.metric, part, source.total))
-
-    def _draws(self, rows: np.ndarray, check: LabelCheck) -> Bootstrap | Given:
-        """Return draws of the samples in `rows`; those of all samples serve every later repeat."""
-        if rows.all() and self.whole is not None:
-            return self.whole
-
-        def pick(codes: np.ndarray | None) -> Any:
-            return None if codes is None else np.unique(codes[rows], return_inverse=True)[1]
-
-        group, strata = pick(self.group), pick(self.strata)
-        draws = Bootstrap(int(rows.sum()), self.times, self.seed, group=group, strata=strata, usable=check.chosen)
-        if rows.all() and self.times * draws.n <= CELLS:
-            self.whole = Given(draws.block(0, self.times)[0])
-            return self.whole
-        return draws
-
-    def _best(self, heats: Iterable[_Heat], source: Bootstrap | Given) -> int | None:
-        """Return the configuration that `select` takes on the predictions so far."""
-        scores, error = np.full(self.size, np.nan), np.full(self.size, np.nan)
-        for heat in heats:
-            scores[heat.racing] = heat.machine.scores(np.ones((1, heat.data.n), np.int32))[0]
-            if needs_std_error(self.select):
-                table = [heat.machine.scores(weights) for weights in between(source, 0, source.times, heat.data)]
-                error[heat.racing] = np.nanstd(np.concatenate(table), axis=0, ddof=1)
-        if np.isnan(scores).all():
-            return None
-        options = {"std_error": error, "complexity": self.complexity} if self.select is not select_best else {}
-        return int(self.select(scores, direction=self.metric.direction, **options))
-
-
-@dataclass(frozen=True)
-class _Heat:
-    """A block of configurations in the race: their labels' positions, their predictions so far, and an engine."""
-
-    metric: Metric
-    racing: np.ndarray
-    data: Problem
-    machine: Engine
-
-    def only(self, configuration: int) -> Problem:
-        """Return the predictions of one configuration."""
-        return self.data.columns(np.flatnonzero(self.racing == configuration))
-
-    def share_worse(
-        self, best: int, column: Problem, source: Bootstrap | Given, check: LabelCheck, threshold: float | None
-    ) -> np.ndarray:
-        """Return, per configuration, the share of usable draws in which its loss exceeds the best's.
-
-        The best is compared as a column of the same engine, so that sums are on one scale and ties are exact.
-        """
-        data, shift = self.data, 0
-        machine: Engine | None = self.machine
-        if best not in self.racing:
-            data, machine, shift = replace(data, p=np.concatenate([column.p, data.p], axis=-2)), None, 1
-        at = 0 if shift else int(np.flatnonzero(self.racing == best)[0])
-        left = np.arange(len(self.racing)) + shift
-        worse = np.zeros(len(left) + shift)
-        usable = 0
-        edges = [0, source.times] if threshold is None or source.times <= HEAT else [0, HEAT, source.times]
+            return Ruling(worse, None)
+        left = columns
+        worse[left] = 0.0
         for start, stop in pairwise(edges):
-            running = left if shift == 0 and start == 0 else np.concatenate([[at], left])
-            if start or machine is None:
-                machine = engine(self.metric, data.columns(running), source.total)
-            place = at if running is left else 0
-            for weights in between(source, start, stop, data):
-                ok = check.chosen(weights)
-                with np.errstate(invalid="ignore", over="ignore"):
-                    value = machine.criterion(weights)[0]
-                    lost = (value < value[:, place : place + 1])[:, -len(left) :]
-                worse[left] += (lost if ok.all() else lost & ok[:, None]).sum(axis=0)
-                usable += int(ok.sum())
-            if threshold is not None and stop < source.times:
-                rest = source.times - stop
+            if start:  # the best runs along
+                racing = np.isin(np.arange(len(alive)), [*left, best])
+                columns = np.flatnonzero(racing)
+                _, (table,) = scored(self.metric, replace(data, eligible=racing), Part(draws, start, stop))
+            value = self.metric.sign * table
+            lost = (value < value[:, columns == best]).sum(axis=0)
+            worse[left] += lost[np.searchsorted(columns, left)]
+            usable += _count_usable(Part(draws, start, stop).on(data.rows), check)
+            rest = draws.times - stop
+            if rest and threshold is not None:
                 hopeless = (worse[left] + rest) / (usable + rest) <= threshold
                 worse[left[hopeless]] = np.nan  # cannot be dropped any more
                 left = left[~hopeless]
                 if not left.size:
                     break
-        return worse[shift:] / usable if usable else np.full(len(self.racing), np.nan)
+        return Ruling(worse / usable if usable else np.full(len(alive), np.nan), best)
+
+    def _part(self, present: np.ndarray, alive: np.ndarray) -> Problem:
+        """Return the predictions in `present` of the configurations in `alive`, as if no others had been made."""
+        rows = np.asarray(present.any(axis=1))
+        begun = int(np.flatnonzero(present.any(axis=0))[-1]) + 1
+        present = present[:, :begun]
+        data, whole = self.data.repeats(slice(begun)), bool(present[rows].all())
+        p = data.p if whole else np.where(present[:, None, :], data.p, np.nan)
+        return replace(data, p=p, rows=rows, eligible=alive, gaps=not whole)
+
+    def _best(self, data: Problem, plain: np.ndarray, draws: Draws) -> int | None:
+        """Return the configuration that `select` takes on the predictions so far."""
+        places, error = np.flatnonzero(data.eligible), None
+        scores = np.full(len(data.eligible), np.nan)
+        scores[places] = plain
+        if np.isnan(scores).all():
+            return None
+        if needs_std_error(self.select):
+            error = np.full(len(scores), np.nan)
+            error[places] = np.nanstd(scored(self.metric, data, draws)[1][0], axis=0, ddof=1)
+        return int(self.select(scores, direction=self.metric.direction, std_error=error, complexity=data.complexity))
 
 
-def between(source: Bootstrap | Given, start: int, stop: int, data: Problem) -> Iterator[np.ndarray]:
-    """Yield the weights of the draws from `start` to `stop` in blocks that bound memory."""
-    width = data.n + data.p.shape[-2] * data.p.shape[-1]
-    step = max(QUANTUM, min(512, CELLS // width // QUANTUM * QUANTUM))
-    for low in range(start, stop, step):
-        yield source.block(low, min(low + step, stop))[0]
+@dataclass(frozen=True)
+class _Presence:
+    """Who predicted what in a block of configurations; an object so that workers can receive it."""
+
+    step: np.ndarray
+    steps: np.ndarray
+
+    def __call__(self, block: Problem, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+        filled = block.filled().transpose(0, 2, 1)
+        return np.asarray(filled.any(axis=2)), np.stack([filled[self.step == name].sum(axis=0) for name in self.steps])
 
 
-def layers(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the codes of groups and strata; ``"auto"`` draws within class for metrics that need every class."""
-    group = group_codes(cube, None)
-    automatic = isinstance(strata, str) and strata == "auto"
-    if automatic:
-        strata = "label" if metric.requires in CLASS_METRICS and cube["label"].dims == ("sample",) else None
-    layer = strata_codes(cube, strata)
-    try:
-        check_nested(group, layer)
-    except InputError:
-        if not automatic:
-            raise
-        layer = None
-    return group, layer
-
-
-def _filled(data: Problem) -> np.ndarray:
-    """Return (sample, configuration, repeat): whether there is a prediction."""
-    gaps = np.isnan(data.p)
-    return np.asarray(~(gaps.any(axis=0) if data.p.ndim == 4 else gaps))
-
-
-def _part(data: Problem, rows: np.ndarray, columns: np.ndarray, mask: np.ndarray) -> Problem:
-    """Return the predictions in `mask` (row, repeat) of some columns, as if no others had been made."""
-    begun = int(np.flatnonzero(mask.any(axis=0))[-1]) + 1
-    mask = mask[:, :begun]
-    p = data.p[..., :begun]
-    p = p if len(columns) == p.shape[-2] else p[..., columns, :]
-    p = p if rows.all() else p[..., rows, :, :]
-    p = p if mask.all() else np.where(mask[:, None, :], p, np.nan)
-    return replace(
-        data,
-        y=data.y[rows],
-        p=p,
-        weight=None if data.weight is None else data.weight[rows],
-        event=None if data.event is None else data.event[rows],
-    )
+def _count_usable(draws: Draws, check: LabelCheck) -> int:
+    starts = range(0, draws.times, STEP)
+    return sum(int(check.chosen(draws.block(at, min(at + STEP, draws.times))[0]).sum()) for at in starts)

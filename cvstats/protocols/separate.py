@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
-from cvstats._results import call_text, result
+from cvstats._results import call_text, qualifiers, result
+from cvstats.cube.align import map_batches
 from cvstats.cube.make import check_cube, class_names
-from cvstats.judge import map_batches
-from cvstats.metrics import Metric, bind, get_metric
+from cvstats.metrics import Metric, bind, get_metric, prior_error, resolve_prior
 
 from .bootstrap import check_times, warn_once
 from .class_means import ClassDraws, check_loss, class_draws
-from .priors import PriorGiven, Priors, prior_table
+from .registry import needs_no_partners, needs_partners, protocol
 
+PriorGiven = float | Mapping[Any, Any] | Any
+
+LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
 FEW = 5  # samples of a class below which no interval is given
 NO_PRIOR = (
     "without a prior only class errors are returned, because classes sampled separately do not tell how frequent they "
@@ -26,6 +29,7 @@ NO_PRIOR = (
 )
 
 
+@protocol("separate_cv", "Separate-sampling CV", "nobody", "each class, at the prior", applies=needs_partners)
 def separate_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",
@@ -86,10 +90,10 @@ def separate_cv(
     (array([0.179]), array([[0.064, 0.192]]))
     """
     _check_partner(cube, wanted=True)
-    call = call_text("separate_cv", prior=_shown(prior), level=level, times=times)
-    return _estimates(cube, metric, prior, level, times, rng, method="separate_cv", call=call)
+    return _estimates(cube, metric, prior=prior, level=level, times=times, rng=rng, method="separate_cv")
 
 
+@protocol("prior_reweighted_cv", "Prior-reweighted CV", "nobody", "each class, at the prior", applies=needs_no_partners)
 def prior_reweighted_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",
@@ -136,10 +140,10 @@ def prior_reweighted_cv(
         raise InputError(
             "`prior` is required: give {label: probability}. classical_cv() weights by the sampling ratio."
         )
-    call = call_text("prior_reweighted_cv", prior=_shown(prior), level=level, times=times)
-    return _estimates(cube, metric, prior, level, times, rng, method="prior_reweighted_cv", call=call)
+    return _estimates(cube, metric, prior=prior, level=level, times=times, rng=rng, method="prior_reweighted_cv")
 
 
+@protocol("classical_cv", "Classical CV", "nobody", "all samples")
 def classical_cv(
     cube: xr.DataArray,
     metric: str | Metric = "error_rate",
@@ -178,8 +182,7 @@ def classical_cv(
     (array([0.1125]), array([0.1125]))
     """
     check_cube(cube)
-    call = call_text("classical_cv", level=level, times=times)
-    return _estimates(cube, metric, None, level, times, rng, method="classical_cv", call=call, classical=True)
+    return _estimates(cube, metric, level=level, times=times, rng=rng, method="classical_cv", classical=True)
 
 
 def prior_curve(
@@ -228,19 +231,62 @@ def prior_curve(
     array([[0.179, 0.128]])
     """
     check_cube(cube)
-    separate = "partner" in cube.dims
     grid = np.linspace(0.0, 1.0, 101) if prior is None else prior
-    call = call_text("prior_curve", prior=_shown(prior), level=level, times=times)
-    method = "separate_cv" if separate else "prior_reweighted_cv"
-    out = _estimates(cube, metric, grid, level, times, rng, method=method, call=call)
+    method = "separate_cv" if "partner" in cube.dims else "prior_reweighted_cv"
+    out = _estimates(cube, metric, prior=grid, level=level, times=times, rng=rng, method=method)
     if "prior" not in out.dims:
         raise InputError(f"`prior` must be an array of probabilities for a curve; got {prior!r}. Use separate_cv().")
     try:
-        said = replace(get_metric(metric), bind=None)  # above
-        plain = _estimates(cube, said, None, level, None, 0, method=method, call=call, classical=True)
-        return out.assign(classical=plain["estimate"].variable)
+        same = replace(get_metric(metric), bind=None)  # what binding has to say was said above
+        classical = _estimates(cube, same, level=level, times=None, rng=0, method=method, classical=True)["estimate"]
     except PartnerError:
-        return out.assign(classical=out["estimate"].isel(prior=0).variable * np.nan)
+        classical = out["estimate"].isel(prior=0) * np.nan
+    out.attrs["call"] = call_text("prior_curve", prior=_shown(prior), level=level, times=times)
+    return out.assign(classical=classical.variable)
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Class probabilities: `weights` (prior, class) in class order, and as `given`, probabilities of the class `of`."""
+
+    weights: np.ndarray
+    given: np.ndarray | None
+    of: Any
+
+    @property
+    def curve(self) -> bool:
+        """Whether there is a dim ``prior``."""
+        return self.given is not None and self.given.ndim == 1
+
+
+def prior_table(prior: Any, cube: xr.DataArray, names: list[Any]) -> Priors:
+    """Return the prior in any accepted form as a table in class order."""
+    first, values = names[0], prior
+    if isinstance(prior, Mapping):
+        arrays = {name: np.asarray(value, float) for name, value in prior.items()}
+        if all(value.ndim == 0 for value in arrays.values()):
+            prior_error(prior)  # its checks of the numbers
+            weights = np.array([resolve_prior(dict(prior), cube)])
+            first = next(iter(prior))
+            return Priors(weights, arrays[first] if len(names) == 2 else None, first)
+        if len(arrays) != 1 or len(names) != 2:
+            raise InputError("`prior` as {label: array} must name one of two classes; the other has the rest.")
+        first, values = next(iter(arrays.items()))
+        if first not in names:
+            raise InputError(f"`prior` names {show([first])}, not among the classes {show(names)}.")
+    given = np.asarray(values, float)
+    if given.ndim > 1 or given.size == 0:
+        raise InputError(f"`prior` must be one number or a one-dimensional array; got shape {given.shape}.")
+    if given.ndim == 0:
+        prior_error(float(given))
+        return Priors(np.array([resolve_prior(float(given), cube)]), given, first)
+    if len(names) != 2:
+        raise InputError(f"`prior` as an array is for two classes; the cube has {len(names)}: {show(names)}.")
+    outside = ~((given >= 0) & (given <= 1))
+    if outside.any():
+        raise InputError(f"`prior` must hold probabilities in [0, 1]; found {show(given[outside])}.")
+    pair = np.stack([given, 1 - given], axis=1)
+    return Priors(pair if first == names[0] else pair[:, ::-1], given, first)
 
 
 class PartnerError(InputError):
@@ -291,18 +337,17 @@ def _shown(prior: Any) -> str | None:
 def _estimates(
     cube: xr.DataArray,
     metric: str | Metric,
-    prior: Any,
+    *,
+    prior: Any = None,
     level: float,
     times: int | None,
     rng: Rng,
-    *,
     method: str,
-    call: str,
     classical: bool = False,
 ) -> xr.Dataset:
     """Return class errors and their average under each prior; without `times` no limits."""
     level = check_level(level)
-    found = check_loss(get_metric(metric), cube)
+    bound = check_loss(get_metric(metric), cube)
     names = class_names(cube)
     assert names is not None
     table = None if prior is None else prior_table(prior, cube, names)
@@ -310,69 +355,57 @@ def _estimates(
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
-    found = bind(found, own_partner(cube) if classical else cube, notes)
+    bound = bind(bound, own_partner(cube) if classical else cube, notes)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        draws = class_draws(own_partner(part) if classical else part, found, times or 0, seed)
-        return _summary(draws, part, table, classical, level, notes)
+        draws = class_draws(own_partner(part) if classical else part, bound, times or 0, seed)
+        out = _summary(draws, np.array(names, dtype=object), table, classical, level, notes)
+        return out.assign_coords(configuration=part["configuration"].variable)
 
     out = map_batches(one, cube)
     warn_once(method, notes)
-    out = result(
-        out,
-        method=method,
-        metric=found.name,
-        conf_level=level if times else np.nan,
-        interval="percentile" if times else "none",
-        call=call,
-        cube=cube,
-    )
-    out = out.assign_coords(label_class=("label_class", np.array(names)))
+    call = call_text(method, prior=_shown(prior), level=level, times=times)
+    limits = (level, "percentile") if times else (np.nan, "none")
+    labels = qualifiers(method, bound.name, *limits)
+    out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
     if table is None:
         return out
-    out["class_prior"] = (table.dims("label_class"), table.weights if table.curve else table.weights[0])
+    curve = table.curve
+    out["class_prior"] = (("prior", "label_class"), table.weights) if curve else ("label_class", table.weights[0])
     if table.given is not None:
-        coord = ("prior", table.given) if table.curve else float(table.given)
-        out = out.assign_coords(prior=coord, prior_class=table.of)
+        out = out.assign_coords(prior=("prior", table.given) if curve else float(table.given), prior_class=table.of)
     return out
 
 
 def _summary(
-    draws: ClassDraws, cube: xr.DataArray, priors: Priors | None, classical: bool, level: float, notes: list[str]
+    draws: ClassDraws, names: np.ndarray, priors: Priors | None, classical: bool, level: float, notes: list[str]
 ) -> xr.Dataset:
     """Return estimates and limits of one cube without batch dims."""
     tails = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
-    few = draws.size < FEW
-    flat = ~few & (draws.spread == 0).all(axis=0) if draws.times else np.zeros(len(few), bool)
-    names = np.array(class_names(cube) or [], dtype=object)
+    few, flat = draws.size < FEW, draws.spread == 0
+    still = ~few & flat.all(axis=0)
     if draws.times and few.any():
         notes.append(f"classes {show(names[few])} have fewer than {FEW} samples, so limits are NaN")
-    elif draws.times and flat.any():
+    elif still.any():
         notes.append(
-            f"the error of classes {show(names[flat])} does not vary over draws, so its limits are NaN and overall "
+            f"the error of classes {show(names[still])} does not vary over draws, so its limits are NaN and overall "
             "limits lack its uncertainty"
         )
-    limits = draws.class_limits(tails)
-    limits = np.where(few | (draws.spread == 0)[None], np.nan, limits)
-    variables: dict[str, Any] = {"class_error": (("configuration", "label_class"), draws.point)}
-    if draws.times:
-        both = ("configuration", "label_class")
-        variables["class_std_error"] = (both, np.where(few, np.nan, draws.spread))
-        variables["class_conf_low"], variables["class_conf_high"] = (both, limits[0]), (both, limits[1])
+    spread, limits = np.where(few, np.nan, draws.spread), np.where(few | flat, np.nan, draws.class_limits(tails))
+    by_class = {"error": draws.point, "std_error": spread, "conf_low": limits[0], "conf_high": limits[1]}
+    variables: dict[str, Any] = {
+        f"class_{name}": (("configuration", "label_class"), values) for name, values in by_class.items()
+    }
     if priors is not None or classical:
-        overall, spread, ends = draws.overall(None if priors is None else priors.weights, tails)
-        lost = few.any() | (spread == 0)
-        spread, ends = np.where(few.any(), np.nan, spread), np.where(lost, np.nan, ends)
-        rows = {"estimate": overall, "std_error": spread, **dict(zip(_LIMITS, ends, strict=True))}
+        overall, error, ends = draws.overall(None if priors is None else priors.weights, tails)
+        error, ends = np.where(few.any(), np.nan, error), np.where(few.any() | (error == 0), np.nan, ends)
         curve = priors is not None and priors.curve
-        for name, values in rows.items():
-            if draws.times or name == "estimate":
-                variables[name] = (("configuration", "prior"), values.T) if curve else ("configuration", values[0])
+        for name, values in zip(("estimate", "std_error", *LIMITS), (overall, error, *ends), strict=True):
+            variables[name] = (("configuration", "prior"), values.T) if curve else ("configuration", values[0])
     if classical:
         variables["class_prior"] = ("label_class", draws.share)
-    if draws.times:
-        variables["n_draws"] = draws.times
-    return xr.Dataset(variables, coords={"configuration": cube["configuration"].variable})
-
-
-_LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
+    if not draws.times:
+        return xr.Dataset(
+            {name: variables[name] for name in ("class_error", "estimate", "class_prior") if name in variables}
+        )
+    return xr.Dataset({**variables, "n_draws": draws.times})

@@ -13,8 +13,17 @@ from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.scoring import fold_scores
 
 from .common import final_choice, folds_of, optimism
+from .registry import needs_folds, protocol
 
 
+@protocol(
+    "tt",
+    "TT",
+    "each fold alone",
+    "the fold",
+    "Over-corrects with small folds and many configurations.",
+    applies=needs_folds,
+)
 def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
     r"""Return the winner's score less the gain that selection makes within single folds.
 
@@ -53,30 +62,30 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
     """
     check_cube(cube)
     folds_of(cube, "tt")
-    found = bound_metric(metric, cube)
-    by_fold = fold_scores(cube, found)
+    bound = bound_metric(metric, cube)
+    by_fold = fold_scores(cube, bound)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
         scores = xr.DataArray(mean, dims="configuration")
-        choice = final_choice(part, found, scores=scores)
-        performance = found.sign * values[choice.eligible]
-        mine = found.sign * values[choice.index] if choice.index >= 0 else np.nan
+        choice = final_choice(part, bound, scores=scores)
+        performance = bound.sign * values[choice.eligible]
+        mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
         bias = float(np.mean(performance.max(axis=0) - mine))
-        estimate = choice.value - found.sign * bias
+        estimate = choice.value - bound.sign * bias
         return xr.Dataset(
             {
                 "estimate": estimate,
                 "naive": choice.value,
-                "optimism": optimism(found, choice.value, estimate),
+                "optimism": optimism(bound, choice.value, estimate),
                 "selected": choice.label,
             }
         )
 
     out = map_batches(one, cube, by_fold)
-    low, high = found.range
+    low, high = bound.range
     if bool(((out["estimate"] < low) | (out["estimate"] > high)).any()):
-        warn(f"tt: the corrected {found.name} lies outside [{low:g}, {high:g}]; it is reported as it is.")
-    return result(out, method="tt", metric=found.name, call=call_text("tt", metric=found.name), cube=cube)
+        warn(f"tt: the corrected {bound.name} lies outside [{low:g}, {high:g}]; it is reported as it is.")
+    return result(out, method="tt", metric=bound.name, call=call_text("tt", metric=bound.name), cube=cube)

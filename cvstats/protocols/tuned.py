@@ -6,17 +6,21 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
-from cvstats._results import call_text, result
+from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
-from cvstats.judge import map_batches, select_and_judge
+from cvstats.judge import Rules, decide
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_scores
-from cvstats.resample import Given
+from cvstats.resample.draws import Given
 from cvstats.select import Select, select_best
 
 from .common import final_choice, optimism
+from .registry import needs_repeats, protocol
 
 
+@protocol("cv", "Plain CV", "nobody", "all samples")
 def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the cross-validated score of every configuration.
 
@@ -62,8 +66,7 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     if "fold" in cube.coords and "partner" not in cube.dims:
         by_fold = fold_scores(cube, found)
         if by_fold.sizes["fold"] > 1:
-            with np.errstate(invalid="ignore", over="ignore"):  # infinite losses have no standard deviation
-                error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
+            error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
             error = error.mean("repeat") if "repeat" in error.dims else error
     error.attrs["long_name"] = "standard error of the mean over folds, as if folds were independent"
     return result(
@@ -75,6 +78,13 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     )
 
 
+@protocol(
+    "cvt",
+    "Plain CV of the winner",
+    "all samples",
+    "the same samples",
+    "What is commonly reported: too good to be true.",
+)
 def cvt(
     cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
 ) -> xr.Dataset:
@@ -138,6 +148,14 @@ def cvt(
     )
 
 
+@protocol(
+    "cvm_cv",
+    "CVM-CV",
+    "the first repeat",
+    "the other repeats",
+    "Removes the luck of the partition only.",
+    applies=needs_repeats,
+)
 def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
     r"""Return the score of the first repeat's winner on the other repeats.
 
@@ -183,11 +201,10 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
         first, others = part.isel(repeat=[0]), part.isel(repeat=slice(1, None))
         if average == "pooled":
             everything = Given(np.ones((1, part.sizes["sample"]), np.int32))
-            weights = xr.DataArray(
-                everything.weights, dims=("draw", "sample"), coords={"sample": part["sample"].values}
-            )
-            out = select_and_judge(first, found, choose=weights, judge=weights, judge_cube=others, ties="first", rng=0)
-            estimate, chosen = out["value"].values[0], out["selected"].values[0]
+            judges = problem_on(others, found, compete=False)
+            rules = Rules(ties="first")
+            out = decide(found, problem_on(first, found), everything, rules, judge=everything, judges=judges)
+            estimate, chosen = out.value[0], names_of(out.problem.names, out.decision.place)[0]
         else:
             choice = final_choice(first, found, average=average)
             scores = score(others, found, average=average)

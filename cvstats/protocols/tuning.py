@@ -7,20 +7,27 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError
+from cvstats.cube.align import map_along
 from cvstats.cube.arrays import REPEATS, batch_dims
 from cvstats.metrics import Metric, score
+from cvstats.select import select_best
 
 Inputs = Mapping[str, xr.DataArray | None]
 
 
+def present(cube: xr.DataArray) -> xr.DataArray:
+    """Return, over batch dims, sample and configuration, whether there is a prediction, in any repeat."""
+    there = cube.notnull()
+    if "label_class" in there.dims:
+        there = there.all("label_class")
+    return there.any([dim for dim in REPEATS if dim in there.dims]).drop_vars("kind", errors="ignore")
+
+
 def eligible(cube: xr.DataArray) -> xr.DataArray:
     """Return, over batch dims and configuration, whether a configuration predicted all that any of them did."""
-    present = cube.notnull()
-    if "label_class" in cube.dims:
-        present = present.all("label_class")
-    present = present.any([dim for dim in REPEATS if dim in present.dims])
-    return (present | ~present.any("configuration")).all("sample").drop_vars(["kind"], errors="ignore")
+    there = present(cube)
+    return (there | ~there.any("configuration")).all("sample").compute()
 
 
 def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.DataArray:
@@ -28,19 +35,20 @@ def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.Data
 
     Ties go to the smallest tuning value when configurations are named by numbers, else to the first.
     """
-    dims = [dim for dim in scores.dims if dim != "configuration"]
-    allowed = allowed.drop_vars(list(allowed.coords)).broadcast_like(scores.drop_vars(list(scores.coords)))
-    values = metric.sign * scores.transpose(*dims, "configuration").values
-    values = np.where(allowed.transpose(*dims, "configuration").values, values, np.nan)
     if not allowed.any("configuration").all():
         raise InputError(
             "no configuration predicted every sample that any configuration predicted, so none may be selected. "
             "Drop samples or configurations."
         )
     order = by_value(scores["configuration"].values)
-    ordered = np.where(np.isnan(values), -np.inf, values)[..., order]
-    index = np.where(np.isnan(values).all(axis=-1), -1, order[np.argmax(ordered, axis=-1)])
-    return xr.DataArray(index, dims=dims, coords={dim: scores[dim].variable for dim in dims if dim in scores.coords})
+
+    def first(values: np.ndarray) -> np.ndarray:
+        chosen = order[select_best(values[..., order], direction=metric.direction)]
+        return np.where(np.isnan(values).all(axis=-1), -1, chosen)
+
+    values = scores.where(allowed.drop_vars(list(allowed.coords)))
+    index: xr.DataArray = xr.apply_ufunc(first, values, input_core_dims=[["configuration"]])
+    return index
 
 
 def by_value(names: np.ndarray) -> np.ndarray:
@@ -65,59 +73,39 @@ def per_training_set(inner: xr.DataArray, metric: Metric) -> np.ndarray:
 def combined_score(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen: np.ndarray) -> float:
     """Return the pooled score when each sample is predicted by what its fold chose: `chosen` (fold, repeat or 1).
 
-    NaN when a fold with predictions chose nothing (-1).
+    NaN when a fold with predictions chose nothing (-1); nothing chose for a sample that is in no fold.
     """
+    where = {
+        dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in ("sample", "repeat") if dim in cube.dims
+    }
     repeats = cube.sizes.get("repeat", 1)
     table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     order = np.argsort(folds, kind="stable")
     code = order[np.searchsorted(folds, table, sorter=order)]
-    place = np.broadcast_to(chosen, (len(folds), repeats))[code, np.arange(repeats)]
-    undecided = (folds[code] == table) & (place < 0)
-    if undecided.any():
-        others = [dim for dim in cube.dims if dim not in ("sample", "repeat")]
-        there = cube.notnull().any(others).transpose("sample", ...).values.reshape(len(table), repeats)
-        if (there & undecided).any():
+    own = np.broadcast_to(chosen, (len(folds), repeats))[code, np.arange(repeats)]
+    known, place = (
+        xr.DataArray(np.broadcast_to(part, own.shape).reshape([len(at) for at in where.values()]), dims=list(where))
+        for part in (folds[code] == table, own)
+    )
+    if bool((known & (place < 0)).any()):
+        others = [dim for dim in cube.dims if dim not in where]
+        if bool((known & (place < 0) & cube.notnull().any(others)).any()):
             return np.nan
-    place = np.where(folds[code] == table, place, -1)  # in no fold
-    where = {"sample": xr.DataArray(np.arange(len(table)), dims=["sample"])}
-    if "repeat" in cube.dims:
-        where["repeat"] = xr.DataArray(np.arange(repeats), dims=["repeat"])
-    index = xr.DataArray(place if "repeat" in cube.dims else place[:, 0], dims=list(where))
     gone = [name for name, coord in cube.coords.items() if "configuration" in coord.dims]
-    picked = cube.drop_vars(gone).isel({**where, "configuration": index}).where(index >= 0)
+    picked = cube.drop_vars(gone).isel({**where, "configuration": place}).where(known & (place >= 0))
     return float(score(picked.expand_dims(configuration=[0]), metric).values[0])
 
 
 def over_batches(function: Callable[[Inputs], xr.Dataset], inputs: Inputs, *, keep: tuple[str, ...] = ()) -> xr.Dataset:
     """Apply `function` to every combination of the batch dims of any input, and join the results along them.
 
-    `keep` names dims that the function itself uses.
+    `keep` names dims that the function itself uses. All inputs must have the same labels along every such dim.
     """
-    known = ("configuration", "outer_fold", *keep)
-    for name, part in inputs.items():
-        dims = [] if part is None else [dim for dim in batch_dims(part) if dim not in known]
-        if part is None or not dims:
-            continue
-        dim, index = dims[0], part[dims[0]].values
-        for other_name, other in inputs.items():
-            if other is not None and dim in other.dims and other[dim].values.tolist() != index.tolist():
-                raise InputError(f"`{other_name}` and `{name}` have different labels along {dim!r}; align them first.")
-        results = []
-        for i in range(part.sizes[dim]):
-            one = {key: v if v is None or dim not in v.dims else v.isel({dim: i}) for key, v in inputs.items()}
-            results.append(over_batches(function, one, keep=keep).drop_vars([dim], errors="ignore"))
-        along = xr.DataArray(index, dims=[dim], name=dim)
-        return xr.concat(results, dim=along, coords="different", compat="equals")
-    return function(inputs)
-
-
-def same_configurations(other: xr.DataArray, cube: xr.DataArray, argument: str) -> xr.DataArray:
-    """Return `other` in the cube's order of configurations, or say which labels only one of them has."""
-    here, there = cube.indexes["configuration"], other.indexes["configuration"]
-    lost, extra = here.difference(there, sort=False), there.difference(here, sort=False)
-    if len(lost) or len(extra):
-        raise InputError(
-            f"`{argument}` does not match the cube along 'configuration': only in the cube: {show(lost) or 'none'}; "
-            f"only in `{argument}`: {show(extra) or 'none'}."
-        )
-    return other.isel(configuration=there.get_indexer(here))
+    given = {name: part for name, part in inputs.items() if part is not None}
+    owner: dict[str, str] = {}
+    for name, part in given.items():
+        for dim in (str(dim) for dim in batch_dims(part) if dim not in ("configuration", "outer_fold")):
+            if part[dim].values.tolist() != given[owner.setdefault(dim, name)][dim].values.tolist():
+                raise InputError(f"`{name}` and `{owner[dim]}` have different labels along {dim!r}; align them first.")
+    dims = [dim for dim in owner if dim not in keep]
+    return map_along(dims, lambda *parts: function(dict(zip(inputs, parts, strict=True))), *inputs.values())

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_rng
-from cvstats.folds import OUTSIDE
+from cvstats.folds import OUTSIDE, inner_ids
 from cvstats.kernels.dealing import deal
 
 Floats = NDArray[np.float64]
 LABEL_KIND = {"kind": "label", "classes": json.dumps([0, 1]), "positive": 1}  # as as_cube() settles 0/1 labels
 
 
-@overload
-def simulate_cube(
-    n_samples: int,
-    n_configurations: int,
-    *,
-    beta: tuple[float, float] = ...,
-    dependence: str | float = ...,
-    folds: int = ...,
-    repeats: int = ...,
-    repeat_share: float = ...,
-    inner: Literal[False] = ...,
-    rng: int | np.random.Generator | None = ...,
-) -> xr.DataArray: ...
-@overload
-def simulate_cube(
-    n_samples: int,
-    n_configurations: int,
-    *,
-    beta: tuple[float, float] = ...,
-    dependence: str | float = ...,
-    folds: int = ...,
-    repeats: int = ...,
-    repeat_share: float = ...,
-    inner: Literal[True],
-    rng: int | np.random.Generator | None = ...,
-) -> tuple[xr.DataArray, xr.DataArray]: ...
 def simulate_cube(
     n_samples: int,
     n_configurations: int,
@@ -54,7 +28,7 @@ def simulate_cube(
     repeat_share: float = 0.6,
     inner: bool = False,
     rng: int | np.random.Generator | None = None,
-) -> xr.DataArray | tuple[xr.DataArray, xr.DataArray]:
+) -> Any:
     """Simulate the predicted labels of configurations whose true accuracies are known.
 
     True accuracies P_j are drawn from Beta(a, b); prediction j of sample i is right when u_ij < P_j, u uniform.
@@ -121,19 +95,24 @@ def simulate_cube(
     fold = deal(label, folds, repeats, generator).T
     right = _lucky(generator, (n, c, repeats), rho, share, truth)
     values = (right == label[:, None, None]).astype(float)
-    dims: tuple[str, ...] = ("sample", "configuration", "repeat")
+    dims, inner_dims = ["sample", "configuration", "repeat"], ["sample", "configuration", "outer_fold", "repeat"]
     if repeats == 1:
-        values, fold, dims = values[..., 0], fold[:, 0], dims[:2]
-    fold_dims = tuple(dim for dim in dims if dim != "configuration")
+        values, fold = values[..., 0], fold[:, 0]
+        dims, inner_dims = dims[:-1], inner_dims[:-1]
     coords: dict[str, Any] = {dim: np.arange(size) for dim, size in zip(dims, values.shape, strict=True)}
     coords |= LABEL_KIND | {"label": ("sample", label), "truth": ("configuration", truth)}
     # as_cube() would give the same after inspecting every value, which calibration cannot afford
-    cube = xr.DataArray(values, dims=dims, coords=coords | {"fold": (fold_dims, fold)}, name="prediction")
+    own: dict[str, Any] = {"fold": (["sample", *dims[2:]], fold)}
+    cube = xr.DataArray(values, dims=dims, coords=coords | own, name="prediction")
     if not inner:
         return cube
     if folds < 3:
         raise InputError(f"`inner` needs at least 3 folds, so that two remain inside every training set; got {folds}.")
-    return cube, _inner(values, fold, folds, dims, coords)
+    # inner predictions of fixed models are the outer ones, missing on the outer fold itself
+    inner_fold = inner_ids(fold, folds)
+    predicted = np.where((inner_fold == OUTSIDE)[:, None], np.nan, values[:, :, None])
+    own = {"outer_fold": np.arange(folds), "fold": (["sample", *inner_dims[2:]], inner_fold)}
+    return cube, xr.DataArray(predicted, dims=inner_dims, coords=coords | own, name="prediction")
 
 
 def _lucky(
@@ -159,19 +138,6 @@ def _lucky(
     return np.asarray(z < ndtri(truth)[:, None])
 
 
-def _inner(
-    values: Floats, fold: NDArray[np.intp], folds: int, dims: tuple[str, ...], coords: dict[str, Any]
-) -> xr.DataArray:
-    """Return the inner predictions of fixed models: the outer ones, missing on the outer fold itself."""
-    outer = np.arange(folds).reshape(-1, *[1] * (fold.ndim - 1))
-    own = fold[:, None] == outer  # (sample, outer_fold[, repeat])
-    predicted = np.where(own[:, None], np.nan, values[:, :, None])
-    inner_fold = np.where(own, OUTSIDE, fold[:, None] - (fold[:, None] > outer))
-    inner_dims = (*dims[:2], "outer_fold", *dims[2:])
-    more = {"outer_fold": np.arange(folds), "fold": (("sample", *inner_dims[2:]), inner_fold)}
-    return xr.DataArray(predicted, dims=inner_dims, coords=coords | more, name="prediction")
-
-
 def _beta(beta: Any) -> tuple[float, float]:
     if not isinstance(beta, (tuple, list)) or len(beta) != 2 or not all(np.isfinite(beta)) or min(beta) <= 0:
         raise InputError(f"`beta` must be two positive numbers (a, b), such as (9, 6); got {beta!r}.")
@@ -183,8 +149,7 @@ def _dependence(dependence: Any) -> float:
     named = {"independent": 0.0, "shared": 1.0}
     if isinstance(dependence, str) and dependence in named:
         return named[dependence]
-    number = isinstance(dependence, (int, float, np.floating, np.integer)) and not isinstance(dependence, bool)
-    if not number or not 0 <= dependence < 1:
+    if not _is_number(dependence) or not 0 <= dependence < 1:
         raise InputError(
             f"`dependence` must be 'independent', 'shared' or a correlation in [0, 1); got {dependence!r}."
         )
@@ -192,6 +157,10 @@ def _dependence(dependence: Any) -> float:
 
 
 def _share(share: Any) -> float:
-    if isinstance(share, bool) or not isinstance(share, (int, float, np.floating, np.integer)) or not 0 <= share <= 1:
+    if not _is_number(share) or not 0 <= share <= 1:
         raise InputError(f"`repeat_share` must be a number in [0, 1]; got {share!r}.")
     return float(share)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)

@@ -10,8 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_level, check_rng
-from cvstats.cube.make import as_cube
 from cvstats.kernels.dealing import deal
+
+from .labels import score_cube
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -118,11 +119,13 @@ def separate_gaussian(
     rule = _train(_moments(x[:, :n0], whole[:, :n0], 0), _moments(x[:, n0:], whole[:, n0:], 0), extra)
     errors = _true_errors(rule, mean1, cov0, cov1)
     truth = {"truth": c * errors[0] + (1 - c) * errors[1], "truth_0": errors[0], "truth_1": errors[1]}
-    batch = trials is not None
-    return (
-        _labelled(np.moveaxis(sep, 4, 3), ("partner",), label, fold, truth, extra, batch),
-        _labelled(ordinary, (), label, ordinary_fold, truth, extra, batch),
-    )
+    names = ["lda" if value == 0 else f"lda, shrinkage {value:g}" for value in extra]
+    coords: dict[str, Any] = {"configuration": names, "shrinkage": ("configuration", extra), "label": ("sample", label)}
+    coords |= {name: (("configuration", "trial"), array.T) for name, array in truth.items()}
+    dims, batch = ("trial", "repeat", "sample", "configuration"), trials is not None
+    designs = [coords | {"fold": (("sample", "repeat"), part.T)} for part in (fold, ordinary_fold)]
+    separate = score_cube(np.moveaxis(sep, 4, 3), (*dims, "partner"), designs[0], batch=batch)
+    return separate, score_cube(ordinary, dims, designs[1], batch=batch)
 
 
 class _Rule(NamedTuple):
@@ -132,7 +135,7 @@ class _Rule(NamedTuple):
     intercept: Floats
 
 
-class _Moments(NamedTuple):
+class _Remainder(NamedTuple):
     """Count, mean and scatter of what remains of a class without each of its folds (trial, repeat, fold, ...)."""
 
     size: Floats
@@ -140,7 +143,7 @@ class _Moments(NamedTuple):
     scatter: Floats
 
 
-def _moments(x: Floats, fold: Ints, k: int) -> _Moments:
+def _moments(x: Floats, fold: Ints, k: int) -> _Remainder:
     """Return the moments without each of `k` folds, or (k = 0) those of the whole class as its only entry."""
     trials, n, d = x.shape
     left_out = (fold[:, None] == np.arange(k)[:, None]).astype(float) if k else np.zeros((len(fold), 1, n))
@@ -149,10 +152,10 @@ def _moments(x: Floats, fold: Ints, k: int) -> _Moments:
     mean = np.einsum("rkn,tnd->trkd", kept, x, optimize=True) / count[..., None]
     outer = (x[..., :, None] * x[..., None, :]).reshape(trials, n, d * d)
     second = np.einsum("rkn,tne->trke", kept, outer, optimize=True).reshape(trials, *count.shape, d, d)
-    return _Moments(count, mean, second - count[..., None, None] * mean[..., :, None] * mean[..., None, :])
+    return _Remainder(count, mean, second - count[..., None, None] * mean[..., :, None] * mean[..., None, :])
 
 
-def _train(zero: _Moments, one: _Moments, shrinkage: Floats) -> _Rule:
+def _train(zero: _Remainder, one: _Remainder, shrinkage: Floats) -> _Rule:
     """Return the discriminants for every pair of left-out folds: (trial, repeat, fold0, fold1, configuration, ...)."""
     n0, n1 = zero.size[:, :, None], one.size[:, None, :]
     m0, m1 = zero.mean[:, :, :, None], one.mean[:, :, None, :]
@@ -170,15 +173,12 @@ def _separate_scores(x: Floats, fold: Ints, n0: int, k0: int, k1: int, shrinkage
     repeats, n = fold.shape
     scores = np.full((len(x), repeats, n, max(k0, k1), shrinkage.size), np.nan)
     r = np.arange(repeats)[:, None]
-    for rows, partners, by_fold in ((slice(0, n0), k1, rule), (slice(n0, n), k0, _swapped(rule))):
+    swapped = [np.swapaxes(part, 2, 3) for part in rule]
+    for rows, partners, by_fold in ((slice(0, n0), k1, rule), (slice(n0, n), k0, swapped)):
         slope, intercept = (part[:, r, fold[:, rows]] for part in by_fold)  # (trial, repeat, sample, partner, ...)
         w = np.einsum("trspcd,tsd->trspc", slope, x[:, rows], optimize=True) + intercept
         scores[:, :, rows, :partners] = -w
     return scores
-
-
-def _swapped(rule: _Rule) -> _Rule:
-    return _Rule(np.swapaxes(rule.slope, 2, 3), np.swapaxes(rule.intercept, 2, 3))
 
 
 def _true_errors(rule: _Rule, mean1: Floats, cov0: Floats, cov1: Floats) -> tuple[Floats, Floats]:
@@ -188,31 +188,6 @@ def _true_errors(rule: _Rule, mean1: Floats, cov0: Floats, cov1: Floats) -> tupl
     slope, intercept = rule.slope[:, 0, 0, 0], rule.intercept[:, 0, 0, 0]
     spread0, spread1 = (np.sqrt(np.einsum("tcd,de,tce->tc", slope, cov, slope)) for cov in (cov0, cov1))
     return ndtr(-intercept / spread0), ndtr((slope @ mean1 + intercept) / spread1)
-
-
-def _labelled(
-    values: Floats,
-    more_dims: tuple[str, ...],
-    label: Ints,
-    fold: Ints,
-    truth: dict[str, Floats],
-    shrinkage: Floats,
-    batch: bool,
-) -> xr.DataArray:
-    """Return scores (trial, repeat, sample, configuration[, partner]) as a cube."""
-    dims = ("trial", "repeat", "sample", "configuration", *more_dims)
-    order = ("sample", "configuration", *more_dims, "repeat", "trial")
-    names = ["lda" if value == 0 else f"lda, shrinkage {value:g}" for value in shrinkage]
-    coords: dict[str, Any] = {dim: np.arange(size) for dim, size in zip(dims, values.shape, strict=True)}
-    coords |= {"configuration": names, "shrinkage": ("configuration", shrinkage)}
-    coords |= {"label": ("sample", label), "fold": (("sample", "repeat"), fold.T)}
-    coords |= {name: (("configuration", "trial"), array.T) for name, array in truth.items()}
-    cube = xr.DataArray(values, dims=dims, coords=coords).transpose(*order)
-    if fold.shape[0] == 1:
-        cube = cube.isel(repeat=0, drop=True)
-    if not batch:
-        cube = cube.isel(trial=0, drop=True)
-    return as_cube(cube, kind="score", positive=1, threshold=0.0)
 
 
 def _covariances(correlation: Any) -> tuple[Floats, Floats]:
@@ -241,12 +216,8 @@ def _theta(cov0: Floats, cov1: Floats, distance: Any) -> float:
 
 def _shrinkage(values: Any) -> Floats:
     array = np.atleast_1d(np.asarray(values, float))
-    if (
-        array.ndim != 1
-        or array.size == 0
-        or not (np.isfinite(array) & (array >= 0)).all()
-        or np.unique(array).size < array.size
-    ):
+    valid = array.ndim == 1 and array.size > 0 and bool((np.isfinite(array) & (array >= 0)).all())
+    if not valid or np.unique(array).size < array.size:
         raise InputError(f"`shrinkage` must be distinct numbers that are not negative; got {values!r}.")
     return array
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_option, check_rng
-from cvstats.cube.make import as_cube
-from cvstats.folds import OUTSIDE
+from cvstats.folds import inner_ids
 from cvstats.kernels.dealing import deal
 
-from ._ridge import Machine
+from .labels import score_cube
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 CENTRES = np.array([[-0.7, 0.3], [0.3, 0.3], [-0.3, 0.7], [0.4, 0.7]])  # two of class -1, two of class 1
 RIDGE = tuple(2.0**power for power in range(-8, 3, 2))
 ETA = tuple(2.0**power for power in range(-2, 9, 2))
@@ -115,57 +116,104 @@ def ripley_mixture(
         test_x = CENTRES[test_place] + spread * generator.standard_normal((n_test, 2))
         test_label[one] = np.where(test_place < 2, -1, 1)
         for column, value in enumerate(grid[1]):
-            machine = Machine(x, label.astype(float), float(value), grid[0])
-            fresh[one, ..., column] = machine.predict(test_x)
+            model = KernelRidge(x, label.astype(float), float(value), grid[0])
+            fresh[one, ..., column] = model.predict(test_x)
             for repeat, part in enumerate(fold):
-                cv[one, repeat, ..., column] = machine.cross_validate(part)
+                cv[one, repeat, ..., column] = model.cross_validate(part)
                 if nested is not None:
-                    nested[one, repeat, ..., column, :] = machine.cross_validate_inner(part)
+                    nested[one, repeat, ..., column, :] = model.cross_validate_inner(part)
     wrong = (fresh > 0) != (test_label > 0)[..., None, None]
     truth = {"truth": wrong.mean(1), "truth_mse": ((fresh - test_label[..., None, None]) ** 2).mean(1)}
-    common = _Labels(grid, truth, kind, realisations is not None)
-    out = [common.cube(cv, label, ("fold", ("sample", "repeat"), fold.T))]
+    each_ridge, each_eta = (part.ravel() for part in np.meshgrid(*grid, indexing="ij"))
+    coords: dict[str, Any] = {
+        "configuration": [f"ridge={r:g} eta={e:g}" for r, e in zip(each_ridge, each_eta, strict=True)],
+        "ridge": ("configuration", each_ridge),
+        "eta": ("configuration", each_eta),
+        **{name: (("realisation", "configuration"), part.reshape(several, -1)) for name, part in truth.items()},
+    }
+
+    def cube(values: Floats, labels: Ints, fold: Ints | None) -> xr.DataArray:
+        dims = ("realisation", "repeat", "sample", "configuration", "outer_fold")[: values.ndim - 1]
+        own: dict[str, Any] = {"label": (("realisation", "sample")[-labels.ndim :], labels)}
+        if kind == "value":
+            own["label"] = (own["label"][0], labels.astype(float))
+        if fold is not None:
+            own["fold"] = (("sample", *dims[4:], "repeat"), fold)
+        values = values.reshape(*values.shape[:3], -1, *values.shape[5:])
+        return score_cube(values, dims, coords | own, batch=realisations is not None)
+
+    out = [cube(cv, label, fold.T)]
     if nested is not None:
-        outer = np.arange(k)[:, None]
-        own = fold.T[:, None] == outer
-        inner_fold = np.where(own, OUTSIDE, fold.T[:, None] - (fold.T[:, None] > outer))
-        out.append(common.cube(nested, label, ("fold", ("sample", "outer_fold", "repeat"), inner_fold)))
+        out.append(cube(nested, label, inner_ids(fold.T, k)))
     if test:
-        out.append(common.cube(fresh[:, None], test_label, None))
+        out.append(cube(fresh[:, None], test_label, None))
     return out[0] if len(out) == 1 else tuple(out)
 
 
-class _Labels:
-    """What all cubes of one call share: the grid, the truth, the kind."""
+class KernelRidge:
+    """Kernel ridge regression f(x) = sum_i a_i exp(-eta |x_i - x|^2) + b for one eta and all `ridge` values at once.
 
-    def __init__(self, grid: tuple[Floats, Floats], truth: dict[str, Floats], kind: str, batch: bool) -> None:
-        ridge, eta = (part.ravel() for part in np.meshgrid(*grid, indexing="ij"))
-        names = [f"ridge={r:g} eta={e:g}" for r, e in zip(ridge, eta, strict=True)]
-        self.coords: dict[str, Any] = {"configuration": names}
-        self.coords |= {"ridge": ("configuration", ridge), "eta": ("configuration", eta)}
-        for name, array in truth.items():
-            self.coords[name] = (("realisation", "configuration"), array.reshape(len(array), -1))
-        self.kind, self.batch = kind, batch
+    (a, b) solve C (a, b) = (y, 0) with C = [[K + ridge I, 1], [1', 0]]. Leaving out the samples F changes the
+    predictions of F to y_F - (C^-1_FF)^-1 a_F, so no model is ever refitted. One eigendecomposition of K serves every
+    ridge value.
+    """
 
-    def cube(
-        self, values: Floats, label: NDArray[np.intp], fold: tuple[str, tuple[str, ...], Any] | None
-    ) -> xr.DataArray:
-        """Return values (realisation, repeat, sample, ridge, eta[, outer_fold]) as a cube."""
-        dims = ("realisation", "repeat", "sample", "configuration", "outer_fold")[: values.ndim - 1]
-        values = values.reshape(*values.shape[:3], -1, *values.shape[5:])
-        coords = {dim: np.arange(size) for dim, size in zip(dims, values.shape, strict=True)} | self.coords
-        coords["label"] = ("sample" if label.ndim == 1 else ("realisation", "sample"), label)
-        if fold is not None:
-            coords[fold[0]] = fold[1:]
-        order = [dim for dim in ("sample", "configuration", "outer_fold", "repeat", "realisation") if dim in dims]
-        cube = xr.DataArray(values, dims=dims, coords=coords).transpose(*order)
-        if cube.sizes["repeat"] == 1:
-            cube = cube.isel(repeat=0, drop=True)
-        if not self.batch:
-            cube = cube.isel(realisation=0, drop=True)
-        if self.kind == "value":
-            return as_cube(cube.assign_coords(label=cube.label.astype(float)), kind="value")
-        return as_cube(cube, kind="score", positive=1, threshold=0.0)
+    def __init__(self, x: Floats, y: Floats, eta: float, ridge: Floats) -> None:
+        self.x, self.y, self.eta = x, y, eta
+        values, self.vectors = np.linalg.eigh(rbf(x, x, eta))
+        self.inverse = 1 / (values[:, None] + ridge)  # (eigenvalue, ridge)
+        ones = self.vectors.sum(0)
+        self.border = self.vectors @ (ones[:, None] * self.inverse)  # (K + ridge I)^-1 1
+        self.total = self.border.sum(0)
+        self.bias = self.border.T @ y / self.total
+        self.weights = self.vectors @ ((self.vectors.T @ y)[:, None] * self.inverse) - self.border * self.bias
+
+    def predict(self, x: Floats) -> Floats:
+        """Return f at new points (point, ridge)."""
+        return np.asarray(rbf(x, self.x, self.eta) @ self.weights + self.bias)
+
+    def leave_one_out(self) -> Floats:
+        """Return each sample's prediction by the model trained on all others (sample, ridge)."""
+        diagonal = self.vectors**2 @ self.inverse - self.border**2 / self.total
+        return np.asarray(self.y[:, None] - self.weights / diagonal)
+
+    def leave_out(self, rows: Ints) -> Floats:
+        """Return the predictions of `rows` by the model trained on all other samples (row, ridge)."""
+        part, border = self.vectors[rows], self.border[rows]
+        block = np.einsum("ie,el,je->lij", part, self.inverse, part, optimize=True)
+        block -= border.T[:, :, None] * border.T[:, None, :] / self.total[:, None, None]
+        residual = np.linalg.solve(block, self.weights[rows].T[..., None])[..., 0]
+        return np.asarray(self.y[rows, None] - residual.T)
+
+    def cross_validate(self, fold: Ints) -> Floats:
+        """Return the predictions of every fold by the model trained on the other folds (sample, ridge)."""
+        if np.unique(fold).size == fold.size:
+            return self.leave_one_out()
+        out: Floats = np.empty(self.weights.shape)
+        for rows in fold_rows(fold):
+            out[rows] = self.leave_out(rows)
+        return out
+
+    def cross_validate_inner(self, fold: Ints) -> Floats:
+        """Return predictions (sample, ridge, outer fold) without the outer and the own fold; NaN on the outer one."""
+        rows = list(fold_rows(fold))
+        out = np.full((*self.weights.shape, len(rows)), np.nan)
+        for one, two in combinations(range(len(rows)), 2):
+            both = self.leave_out(np.concatenate([rows[one], rows[two]]))
+            out[rows[one], :, two], out[rows[two], :, one] = np.split(both, [rows[one].size])
+        return out
+
+
+def rbf(x: Floats, other: Floats, eta: float) -> Floats:
+    """Return the Gaussian kernel exp(-eta |x - other|^2)."""
+    squared = (x**2).sum(1)[:, None] + (other**2).sum(1) - 2 * x @ other.T
+    return np.asarray(np.exp(-eta * np.maximum(squared, 0)))
+
+
+def fold_rows(fold: Ints) -> Iterator[Ints]:
+    """Yield the samples of each fold in turn."""
+    for number in range(int(fold.max()) + 1):
+        yield np.flatnonzero(fold == number)
 
 
 def _positive(values: Any, name: str) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_option, check_rng, show
 from cvstats._results import result
+from cvstats.compare.location import moments
 from cvstats.metrics import get_metric
 
 Floats = NDArray[np.float64]
@@ -92,7 +93,8 @@ def coverage(
         cube, truth = simulated if isinstance(simulated, tuple) else (simulated, None)
         found = method(cube, rng=stream) if pass_rng else method(cube)
         if not isinstance(found, xr.Dataset) or "estimate" not in found:
-            raise InputError(f"`method` must return a Dataset with 'estimate'; got {_what(found)}.")
+            what = show(found.data_vars) if isinstance(found, xr.Dataset) else type(found).__name__
+            raise InputError(f"`method` must return a Dataset with 'estimate'; got {what}.")
         row = {name: found[name].values.astype(float) for name in READ if name in found}
         row["truth"] = _truth(cube, truth, found)
         rows.append(row)
@@ -117,31 +119,22 @@ def _summary(data: dict[str, Floats], sign: int) -> dict[str, Floats]:
     low, high, bound_low, bound_high = (data.get(name, missing) for name in READ[1:])
     has = ~np.isnan(low) & ~np.isnan(high)
     error = sign * (estimate - truth)
+    events = {
+        "coverage": ((low <= truth) & (truth <= high), has),
+        "truth_below": (truth < low, has),
+        "truth_above": (truth > high, has),
+        "coverage_low": (bound_low <= truth, ~np.isnan(bound_low)),
+        "coverage_high": (truth <= bound_high, ~np.isnan(bound_high)),
+    }
+    columns = {name: np.where(known, event, np.nan) for name, (event, known) in events.items()}
     out: dict[str, Floats] = {}
-
-    def add(name: str, values: Floats) -> None:
-        known = ~np.isnan(values)
-        count = known.sum(0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(known, values, 0).sum(0) / count
-            variance = np.where(known, (values - mean) ** 2, 0).sum(0) / (count - 1)
-            out[name], out[f"{name}_std_error"] = mean, np.sqrt(variance / count)
-
-    def share(name: str, event: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
-        add(name, np.where(known, event, np.nan))
-
-    with np.errstate(invalid="ignore"):
-        share("coverage", (low <= truth) & (truth <= high), has)
-        share("truth_below", truth < low, has)
-        share("truth_above", truth > high, has)
-        share("coverage_low", bound_low <= truth, ~np.isnan(bound_low))
-        share("coverage_high", truth <= bound_high, ~np.isnan(bound_high))
-    add("bias", error)
-    add("rmse", error**2)
+    for name, values in {**columns, "bias": error, "rmse": error**2, "width": high - low}.items():
+        m = moments(np.moveaxis(values, 0, -1))
+        with np.errstate(divide="ignore"):
+            out[name], out[f"{name}_std_error"] = m.mean, m.std_dev / np.sqrt(m.n)
     with np.errstate(invalid="ignore", divide="ignore"):  # delta method for the root
         out["rmse"] = np.sqrt(out["rmse"])
         out["rmse_std_error"] = np.where(out["rmse"] > 0, out["rmse_std_error"] / (2 * out["rmse"]), 0.0)
-    add("width", high - low)
     out["width_median"] = np.nanmedian(high - low, axis=0) if has.any() else np.full_like(out["width"], np.nan)
     out["n"], out["n_interval"] = (~np.isnan(error)).sum(0), has.sum(0)
     return out
@@ -153,11 +146,7 @@ def _truth(cube: xr.DataArray, truth: Any, found: xr.Dataset) -> Floats:
         if "truth" not in cube.coords:
             raise InputError("`simulator` must return a cube with the coordinate 'truth', or (cube, truth).")
         truth = cube.coords["truth"]
-    if (
-        isinstance(truth, xr.DataArray)
-        and "configuration" in truth.dims
-        and "configuration" not in found["estimate"].dims
-    ):
+    if "configuration" in getattr(truth, "dims", ()) and "configuration" not in found["estimate"].dims:
         if "selected" not in found:
             raise InputError(
                 "`method` must return 'selected' when the truth differs between configurations; "
@@ -184,7 +173,3 @@ def _sign(direction: str | None, metric: str) -> int:
 def _takes_rng(method: Callable[..., Any]) -> bool:
     parameters = inspect.signature(method).parameters.values()
     return any(each.name == "rng" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-
-
-def _what(found: object) -> str:
-    return show(found.data_vars) if isinstance(found, xr.Dataset) else type(found).__name__

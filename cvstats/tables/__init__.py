@@ -10,9 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_level, plain, show, warn
-from cvstats.intervals import limits_at
-from cvstats.intervals.calibration import Calibration
-from cvstats.intervals.scales import quantiles
+from cvstats.intervals import Calibration, limits_at, quantiles
 
 from .layout import format_table
 

@@ -161,7 +161,7 @@ def test_cells_with_few_values_by_hand():
         ),
         (
             lambda e, t: bias_table(e, t.isel(trial=slice(9)), dim="trial"),
-            "`truth` is not paired with `x` along 'trial'",
+            "`truth` does not match `estimates` along 'trial'",
         ),
         (lambda e, t: bias_table(e, t, dim="trial", direction="down"), "`direction` must be one of"),
         (

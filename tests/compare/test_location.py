@@ -172,7 +172,7 @@ def test_inputs_are_not_changed():
         (lambda x: t_test(x, ["trial", "trial"]), "`dim` names a dimension twice"),
         (
             lambda x: t_test(x, "trial", other=x.assign_coords(trial=[0, 1, 9])),
-            "`other` is not paired with `x` along 'trial': 2, 9 found in only one of them",
+            "`other` does not match `x` along 'trial': only in `x`: 2; only in `other`: 9",
         ),
         (
             lambda x: t_test(x.drop_vars("trial"), "trial", other=x.isel(trial=[0, 1]).drop_vars("trial")),

@@ -101,7 +101,7 @@ def test_wilcoxon_effect_is_the_rank_biserial_correlation(values, effect):
 
 
 def test_significant_digits_of_any_magnitude():
-    from cvstats.compare.signed_rank import significant
+    from cvstats.kernels.signed_ranks import significant
 
     found = significant(np.array([123456.0, 0.00123456, 9.8765e10, 9.996, 1.0, np.nan]), 3)
     np.testing.assert_allclose(found, [123000.0, 0.00123, 9.88e10, 10.0, 1.0, np.nan], rtol=1e-12)
@@ -165,7 +165,8 @@ def test_skillings_mack_of_the_published_example():
 
 @pytest.mark.parametrize("data", ["plain", "tied"])
 def test_skillings_mack_without_gaps_is_friedman(data):
-    from cvstats.compare.ranks import block_ranks, skillings_mack
+    from cvstats.compare.ranks import skillings_mack
+    from cvstats.kernels.signed_ranks import block_ranks
 
     values = np.asarray(RANKS[data], float)
     ranks, _ = block_ranks(values, "minimize")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from cvstats import InputError, as_cube, cli, load_report, read_predictions, score
+from cvstats import InputError, as_cube, bootstrap, cli, kfold, load_report, p_adjust, read_predictions, score
 
 FILES = Path(__file__).parents[1] / "files"
 RNG = np.random.default_rng(1)
@@ -57,8 +57,9 @@ def test_what_the_caller_says_about_class_probabilities_wins():
     assert as_cube({"a": PROBA}, Y + 0.5, kind="value").sizes["repeat"] == 2
     assert as_cube(PROBA, Y, configurations=["a", "b"]).shape == (40, 2)
     assert as_cube({"a": np.column_stack([P, P[::-1]])}, Y).sizes["repeat"] == 2  # does not add up to one
-    assert as_cube({"a": np.column_stack([Y, 1 - Y])}, Y).sizes["repeat"] == 2  # whole numbers are labels
-    assert as_cube({"a": np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA)}, Y).sizes["repeat"] == 2  # gaps in one column
+    assert as_cube({"a": np.column_stack([Y, 1 - Y])}, Y, kind="label").sizes["repeat"] == 2
+    assert as_cube({"a": np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA)}, Y, repeats=[0, 1]).sizes["repeat"] == 2
+    assert as_cube(pd.DataFrame(PROBA), Y, configurations=["a", "b"]).shape == (40, 2)
 
 
 def test_columns_that_add_up_to_one_but_are_not_the_classes_are_refused():
@@ -69,6 +70,43 @@ def test_columns_that_add_up_to_one_but_are_not_the_classes_are_refused():
     assert as_cube({"a": np.full((40, 3), 1 / 3)}, Y).sizes["repeat"] == 3  # one constant, however it is read
     with pytest.raises(InputError, match=r"one column for each of the classes 0, 1, .* say `classes=`; if config"):
         as_cube(PROBA, Y)
+    with pytest.raises(InputError, match=r"one column for each of the classes 0, 1, .* say `classes=`; if config"):
+        as_cube(pd.DataFrame(PROBA), Y)
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        (100 * PROBA, "but as percentages"),
+        (np.log(PROBA), "but as logarithms"),
+        (np.column_stack([1 - Y, Y]), "but as whole numbers"),
+        (np.where(np.eye(40)[:, :2] > 0, np.nan, PROBA), "but some are missing"),
+    ],
+)
+def test_class_probabilities_in_other_words_are_not_repeats(values, match):
+    with pytest.raises(InputError, match=match):
+        as_cube({"a": values}, Y)
+
+
+def test_class_probabilities_in_tables_are_matched_by_the_names_of_their_columns():
+    ids = [f"s{i}" for i in range(40)]
+    table = pd.DataFrame(PROBA, columns=[0, 1], index=ids)
+    plain = as_cube({"a": PROBA}, Y, samples=ids)
+    for given in ({"a": table}, {"a": table[[1, 0]]}, {"a": table[[1, 0]].rename(columns=str)}):
+        assert as_cube(given, Y).identical(plain)
+    assert as_cube([table[[1, 0]]], Y)[:, 0].values.tolist() == P.tolist()
+    assert as_cube(table[[1, 0]], Y, classes=[0, 1])[:, 0].values.tolist() == P.tolist()
+    three = pd.DataFrame(RNG.dirichlet(np.ones(3), 40), columns=["a", "b", "c"])
+    y = np.array(["a", "b", "c"])[np.arange(40) % 3]
+    assert as_cube({"m": three[["c", "a", "b"]]}, y).identical(as_cube({"m": three}, y))
+    other = three.set_axis(["p1", "p2", "p3"], axis=1)
+    with pytest.raises(InputError, match="but their columns are called 'p1', 'p2', 'p3'"):
+        as_cube({"m": other}, y)
+    assert np.array_equal(as_cube({"m": other}, y, classes=["a", "b", "c"]), as_cube({"m": three}, y))
+    with pytest.raises(InputError, match="must share one order of columns"):
+        as_cube({"a": table, "b": table[[1, 0]]}, Y)
+    with pytest.raises(InputError, match="must share one index"):
+        as_cube({"a": table, "b": table[::-1]}, Y)
 
 
 def test_class_probabilities_on_dask():
@@ -90,6 +128,8 @@ def test_masked_predictions_are_not_predicted():
     ):
         assert np.flatnonzero(np.isnan(cube.values)).tolist() == [3]
         assert cube.values[~mask, 0].tolist() == P[~mask].tolist()
+    missing = as_cube({"a": pd.array(np.where(mask, None, P), dtype="Float64")}, Y)
+    assert np.flatnonzero(np.isnan(missing.values)).tolist() == [3]
     whole = as_cube({"a": np.ma.array(Y, mask=mask)}, Y)
     text = as_cube({"a": np.ma.array(np.where(Y, "b", "a"), mask=mask)}, np.where(Y, "b", "a"), positive="b")
     assert np.flatnonzero(np.isnan(whole.values)).tolist() == np.flatnonzero(np.isnan(text.values)).tolist() == [3]
@@ -118,9 +158,39 @@ def test_masked_fold_tables_names_and_orange_arrays_are_refused():
         as_cube(P, Y, folds=[np.ma.array(np.arange(20), mask=np.arange(20) == 1), np.arange(20, 40)])
     with pytest.raises(InputError, match="names of 'sample' are masked in places 0"):
         as_cube(P, Y, samples=np.ma.array(np.arange(40), mask=np.arange(40) == 0))
+    with pytest.raises(InputError, match="`folds` are masked in places 1;"):
+        as_cube(P, Y, folds=[(None, np.ma.array(np.arange(20), mask=np.arange(20) == 1)), (None, np.arange(20, 40))])
     orange = {"row_indices": np.arange(40), "actual": Y, "predicted": np.ma.array(P[None], mask=P[None] > 0.5)}
     with pytest.raises(InputError, match="array 'predicted' is masked; Orange's Results hold no masks"):
         read_predictions(orange)
+
+
+def test_masked_values_taken_out_of_their_array_are_missing():
+    hidden = list(np.ma.array(np.where(Y, "b", "a"), mask=np.arange(40) == 3))
+    for name, match in (
+        ("groups", "must not be missing"),
+        ("folds", "for every sample"),
+        ("labels", "are missing for"),
+    ):
+        with pytest.raises(InputError, match=match):
+            as_cube(P, **{"labels": Y, "positive": "b" if name == "labels" else None, name: hidden})
+    with pytest.raises(InputError, match="names of 'sample' are masked in places 3"):
+        as_cube(P, Y, samples=list(np.ma.array(np.arange(40), mask=np.arange(40) == 3)))
+
+
+def test_masked_values_of_designs_draws_and_tests_are_missing():
+    hidden = np.ma.array(Y, mask=np.arange(40) == 3)
+    cube = as_cube(P, Y)
+    for make in (
+        lambda: kfold(hidden, 4),
+        lambda: kfold(Y, 4, groups=hidden),
+        lambda: bootstrap(cube, 10, groups=hidden),
+        lambda: bootstrap(cube, 10, strata=hidden),
+    ):
+        with pytest.raises(InputError, match="are missing for samples 3"):
+            make()
+    expected = p_adjust([0.01, 0.02, np.nan])
+    np.testing.assert_array_equal(p_adjust(np.ma.array([0.01, 0.02, 0.03], mask=[0, 0, 1])), expected)
 
 
 # -- mlr3 tables of several learners
@@ -162,6 +232,31 @@ def test_mlr3_column_that_explains_duplicates_is_never_ignored(drop):
     if "repeat" not in drop:
         cube = read_predictions(frame, positive="b", columns={"configuration": "method"})
         assert dict(cube.sizes) == {"sample": 20, "configuration": 3, "repeat": 2}
+
+
+@pytest.mark.parametrize("name", ["{}", "cv_{:02d}"])
+def test_mlr3_iterations_in_any_order_of_rows_are_the_same_repeats(name):
+    """Four folds of each repeat: rows sorted by their ids bring the iterations in another order."""
+    frame = mlr3(repeats=3)
+    folds = np.stack([RNG.permutation(20) % 4 for _ in range(3)])
+    frame["fold"] = folds[frame["repeat"], frame["row_ids"]]
+    frame["iteration"] = [name.format(4 * r + f + 1) for r, f in zip(frame["repeat"], frame["fold"], strict=True)]
+    frame = frame.drop(columns=["repeat", "fold"])
+    cube = read_predictions(frame, positive="b")
+    assert cube.sizes["repeat"] == 3
+    assert np.array_equal(cube["fold"], folds.T)
+    for other in (frame.sort_values("row_ids", kind="stable"), frame.sample(frac=1, random_state=1)):
+        found = read_predictions(other, positive="b")
+        assert found.sel({dim: cube[dim] for dim in cube.dims}).equals(cube)
+
+
+def test_mlr3_columns_about_samples_are_kept():
+    frame = mlr3().assign(patient=lambda d: d["row_ids"] // 2, resampling_id="cv", seconds=lambda d: d["prob.a"])
+    cube = read_predictions(frame, positive="b")
+    assert cube["patient"].dims == ("sample",)
+    assert cube["patient"].values.tolist() == (np.arange(20) // 2).tolist()
+    assert load_report(cube)["ignored_columns"] == ["resampling_id", "seconds"]
+    assert cube.drop_vars("patient").equals(read_predictions(frame.drop(columns="patient"), positive="b"))
 
 
 def test_mlr3_iterations_of_several_learners_are_not_repeats():
@@ -321,6 +416,13 @@ def test_labels_file_ids_are_text(tmp_path, capsys):
     assert "has rows without an id" in capsys.readouterr().err
     assert run_labels(tmp_path, save(tmp_path, "\x00\x01\x02", "binary.csv")) == 2
     assert "--labels: binary.csv: this is a binary file" in capsys.readouterr().err
+
+
+def test_labels_beside_those_of_the_file_are_refused(tmp_path, capsys):
+    file = save(tmp_path, "sample,configuration,prediction,label\n1,a,.2,0\n2,a,.8,1\n", "own.csv")
+    labels = save(tmp_path, "id,y\n1,1\n2,0\n", "other.csv")
+    assert cli.main(["describe", str(file), "--labels", str(labels)]) == 2
+    assert "the truth is in the file already" in capsys.readouterr().err
 
 
 def test_labels_and_positive_keep_classes_apart(tmp_path, capsys):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,21 +14,23 @@ import xarray as xr
 from scipy import stats
 
 import cvstats as cs
-from cvstats.intervals import get_method, interval_limits
-from cvstats.intervals.calibration import BOUNDED, bbc_x, constants, standing_out
-from cvstats.intervals.evidence import Evidence
-from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
-from cvstats.intervals.scales import (
+from cvstats.intervals import METHODS, get_method, interval_limits, quantiles
+from cvstats.intervals.calibration import (
+    BOUNDED,
     LogScale,
     UnitScale,
     UnitSpread,
-    quantiles,
+    bbc_x,
+    constants,
     scale_of,
     selection_variance,
+    standing_out,
     wilson_limits,
 )
+from cvstats.intervals.evidence import Evidence
+from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
-from cvstats.resample import Bootstrap
+from cvstats.resample.draws import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -241,29 +244,13 @@ class TestCalibratedByHand:
         )
         if wins[2]:
             own = (0.2 * 0.01 / 0.0625 + 0.1 * 0.01 / 1.0) / 0.3
-        error = LogScale(best=0.0, sign=-1).spread(given, 1.75, 1.0).std_error
+        error = LogScale(best=0.0, worst=np.inf).spread(given, 1.75, 1.0).std_error
         assert error == pytest.approx(np.sqrt(1.75 * own + np.var([0.25, 0.5], ddof=1) / 0.25))
 
-    def test_scores_too_large_to_be_squared(self):
-        for metric, value in (("mse", 1e151), ("r2", -1e151)):
-            given = evidence(metric, estimate=value, chosen=np.array([value, np.inf, 0.5, np.nan]))
-            limits, notes = interval_limits(get_method("calibrated"), given, 0.95)
-            assert np.isnan(np.hstack(list(limits.values()))).all()
-            assert notes == ("limits are NaN: scores beyond 1e+150 have no variance",)
-            assert interval_limits(get_method("percentile"), given, 0.95)[1] == ()
-        large = evidence(
-            "mse", estimate=1e9, naive=1e9, bbc=1e9, scores=np.full(3, 1e9), chosen=np.array([1e9, np.nan])
-        )
-        assert interval_limits(get_method("calibrated"), large, 0.95)[1] == ()
-
     def test_quantiles_are_taken_along_the_last_axis(self):
-        values = np.array([[0.1, 0.5, 0.9, np.nan], [3.0, 1.0, 2.0, 4.0], [1.0, np.inf, np.inf, 0.0]])
+        values = np.array([[0.1, 0.5, 0.9, np.nan], [3.0, 1.0, 2.0, 4.0]])
         found = quantiles(values, [0.0, 0.4, 0.5, 0.6])
-        for row, expected in zip(
-            found, [[0.1, 0.42, 0.5, 0.58], [1.0, 2.2, 2.5, 2.8], [0, *[np.inf] * 3]], strict=True
-        ):
-            np.testing.assert_allclose(row, expected)  # between a finite and an infinite value lies infinity
-        np.testing.assert_array_equal(quantiles(-values[2], [0.0, 0.4, 0.6, 1.0]), [-np.inf, -np.inf, -np.inf, 0.0])
+        np.testing.assert_allclose(found, [[0.1, 0.42, 0.5, 0.58], [1.0, 2.2, 2.5, 2.8]])
         np.testing.assert_allclose(quantiles(values[0], [0.0, 0.5, 1.0]), [0.1, 0.5, 0.9])
 
     def test_variance_of_what_draws_chose(self):
@@ -291,7 +278,7 @@ class TestCalibratedByHand:
     @pytest.mark.parametrize(("direction", "ends"), [("maximize", (0, np.inf)), ("minimize", (-np.inf, 0))])
     def test_without_a_good_end_there_is_no_scale(self, direction, ends):
         metric = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=ends, name="own")
-        assert scale_of(metric) is None
+        assert metric.scale == "none"
         mirrored = cs.as_metric(lambda y, p, w: 0.0, direction=direction, range=(-ends[1], -ends[0]), name="own")
         scale = scale_of(mirrored)
         assert isinstance(scale, LogScale)
@@ -326,7 +313,7 @@ class TestCalibratedByHand:
     def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
         """Changing one asks for a new study, so they stand here a second time."""
         given = evidence(metric, estimator=estimator)
-        found = constants(given, isinstance(scale_of(given.metric), UnitScale))
+        found = constants(given)
         assert (found.kappa, found.psi, found.safe) == expected
 
     @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
@@ -544,20 +531,6 @@ class TestEveryInterval:
         assert np.diff(both(aware))[0] > 1.5 * np.diff(both(plain))[0]
 
 
-def test_percentiles_of_infinite_losses_are_infinite_not_missing():
-    p = np.full((30, 2), 0.9)
-    p[0] = 1e200  # infinite whenever judged
-    cube = cs.as_cube(p, np.r_[np.ones(29, int), 0], kind="value")
-    with np.errstate(all="raise"):
-        out = cs.bbc(cube, "mse", rng=1, keep_draws=True)
-        again = cs.confint(out, level=0.9)
-    finite = np.isfinite(out["draw_estimate"].values)
-    assert 0.3 < finite.mean() < 0.8
-    assert np.isfinite(out["conf_low"].item())
-    assert out["conf_high"].item() == out["bound_high"].item() == again["conf_high"].item() == np.inf
-    assert again["conf_low"].item() == np.quantile(np.sort(out["draw_estimate"].values)[: finite.sum()], 0.0)
-
-
 class TestDoubleBootstrap:
     def test_same_seed_same_limits(self):
         cube = cs.simulate_cube(25, 5, rng=1)
@@ -590,14 +563,14 @@ class TestDoubleBootstrap:
         """Inner draws take as many units as there are, from those drawn outside; the rest of the outer draw judges."""
         seen = []
 
-        def keep(cube, metric, *, choose, judge, ties, rng):
-            seen.append((choose.values, judge.values, ties, rng))
-            values = np.arange(len(choose)) % 7 / 7.0
+        def keep(metric, problem, draws, rules, *, judge):
+            seen.append((draws.values, judge.values, rules.ties, rules.seed))
+            values = np.arange(draws.times) % 7 / 7.0
             values[::3] = np.nan  # draws that could not be used
             values[:19] = np.nan  # none in the first outer draw, one in the second
-            return xr.Dataset({"value": ("draw", values)})
+            return SimpleNamespace(value=values)
 
-        monkeypatch.setattr("cvstats.intervals.resampled.select_and_judge", keep)
+        monkeypatch.setattr("cvstats.intervals.resampled.decide", keep)
         group = np.arange(400) // 4 if grouped else np.arange(400)
         cube = labels_cube(np.ones((400, 2))).assign_coords(group=("sample", group))
         given = evidence(cube=cube if grouped else cube.drop_vars("group"), seed=3)
@@ -672,6 +645,59 @@ class TestWhenThereAreLimits:
         assert low < 0.75 < high
         assert error == pytest.approx(np.std([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1))
         assert cs.calibrated(kappa=1, psi=0).psi == 0
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A method from outside the package: estimate and standard deviation of the draws' values."""
+
+    factor: float = 1.0
+    name = "normal"
+
+    def refuse(self, evidence):
+        return "it is for accuracy" if evidence.metric.name != "accuracy" else None
+
+    def limits(self, evidence, level):
+        error = self.factor * float(np.std(evidence.values, ddof=1))
+        half = float(stats.norm.ppf((1 + level) / 2)) * error
+        return evidence.estimate - half, evidence.estimate + half, error
+
+
+class TestStranger:
+    @pytest.mark.parametrize("protocol", [cs.bbc, cs.winner, cs.bbcd])
+    def test_is_used_like_our_own(self, protocol):
+        cube = cs.simulate_cube(40, 5, rng=1)
+        out = protocol(cube, "accuracy", interval=Normal(2.0), times=50, rng=1)
+        assert str(out.interval.item()) == "normal"
+        z = stats.norm.ppf([0.025, 0.05, 0.95, 0.975])
+        found = [float(out[name]) for name in ("conf_low", "bound_low", "bound_high", "conf_high")]
+        np.testing.assert_allclose(found, float(out.estimate) + z * float(out.std_error))
+        assert "calibration" not in out
+        assert protocol(cube, "accuracy", interval=Normal, times=50, rng=1).std_error < out.std_error
+
+    def test_its_refusal_is_said(self):
+        with pytest.raises(cs.InputError, match="interval 'normal' does not apply: it is for accuracy"):
+            cs.bbc(cs.simulate_cube(40, 5, rng=1), "error_rate", interval=Normal(), times=50, rng=1)
+
+    def test_may_keep_what_gives_its_limits_at_any_level(self):
+        class Wider:
+            name = "calibrated"
+            refuse = cs.calibrated().refuse
+
+            def limits(self, evidence, level):
+                return self.calibration(evidence).limits(level)
+
+            def calibration(self, evidence):
+                return replace(cs.calibrated().calibration(evidence), n=5)
+
+        cube = cs.simulate_cube(40, 5, rng=1)
+        wide, narrow = (cs.winner(cube, "accuracy", interval=of, rng=1) for of in (Wider(), "calibrated"))
+        assert wide.conf_low < narrow.conf_low
+        again = cs.winner(cube, "accuracy", interval=Wider(), level=0.8, rng=1)
+        np.testing.assert_allclose(both(cs.confint(wide, level=0.8)), both(again))
+
+    def test_every_method_has_words(self):
+        assert all(method().words.isprintable() and "interval" in method().words for method in METHODS.values())
 
 
 class TestConfigured:
@@ -813,15 +839,6 @@ class TestBca:
         given = evidence(scores=np.ones(1), wins=np.ones(1), naive=1.0, cube=cube, seed=5)
         assert bca_limits(given, 0.95, 100) == (1.0, 1.0, 0.0)
 
-    def test_an_infinite_loss_has_no_jackknife_and_so_no_limits(self):
-        y = np.arange(40) % 2
-        p = np.clip(0.5 + 0.4 * (y - 0.5) + 0.2 * np.random.default_rng(0).normal(size=40), 0.01, 0.99)
-        p[3] = 1e200
-        out = cs.winner(cs.as_cube(p[:, None], y, kind="value"), "mse", interval="bca", times=50, rng=1)
-        assert float(out.estimate) == np.inf
-        for name in ("conf_low", "conf_high", "bound_low", "bound_high", "std_error"):
-            assert np.isnan(out[name])
-
     def test_estimate_beyond_all_draws_is_not_infinitely_biased(self):
         right = np.repeat([1.0, 0.0], 20)
         for naive, end in ((1.0, 1), (0.0, 0)):  # far from any draw's score
@@ -914,6 +931,16 @@ class TestRefusals:
             get_method(3)
         with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
             get_method(int)
+
+    def test_a_stranger_that_cannot_refuse(self):
+        class Half:
+            name = "half"
+
+            def limits(self, evidence, level):
+                return 0.0, 1.0, 0.5
+
+        with pytest.raises(cs.InputError, match=r"with name, refuse\(evidence\) and limits\(evidence, level\); got"):
+            get_method(Half())
 
     def test_class_and_object_both_work(self):
         assert get_method(cs.calibrated) == get_method("calibrated") == cs.calibrated()

@@ -100,7 +100,7 @@ def test_a_million_samples() -> None:
 
 def test_one_diverged_configuration_does_not_blunt_the_others() -> None:
     label = g.normal(size=30)
-    p = np.stack([label + 1e-6 * g.normal(size=30), label + 1e-6 * g.normal(size=30), np.full(30, 1e200)], axis=1)
+    p = np.stack([label + 1e-6 * g.normal(size=30), label + 1e-6 * g.normal(size=30), np.full(30, 1e50)], axis=1)
     alone = cs.bbc(cs.as_cube(p[:, :2], label, kind="value"), "mse", times=200, rng=1)
     beside = cs.bbc(cs.as_cube(p, label, kind="value"), "mse", times=200, rng=1)
     assert alone.estimate.item() == beside.estimate.item()
@@ -181,22 +181,41 @@ def test_a_million_numbers() -> None:
     assert cs.mae(cube).item() == pytest.approx(float(Fraction(int(np.abs(eighths).sum()), 8 * n)), rel=1e-14)
 
 
-@pytest.mark.parametrize("scale", [1e160, 1e300, float(np.finfo(float).max)])
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_losses_too_large_to_add_up_warn_in_our_words_or_not_at_all(scale, repeats):
+def test_the_largest_numbers_have_losses_and_limits(repeats):
     rng = np.random.default_rng(0)
     y = rng.normal(size=24)
     p = np.repeat((y[:, None] + rng.normal(size=(24, 4)))[:, :, None], repeats, axis=2)
     sane = p.copy()
-    p[3, 1], p[5, 2] = scale, -scale
+    p[3, 1], p[5, 2] = 1e50, -1e50
     cubes = [cs.as_cube(values, y, kind="value", folds=np.arange(24) % 4) for values in (p, sane)]
     for metric in ("mse", "mae", "rmse", "r2"):
         diverged, plain = (cs.score(cube, metric) for cube in cubes)
         assert (diverged[[0, 3]] == plain[[0, 3]]).all()  # neighbours do not notice
-        for function in (cs.bbc, cs.winner):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                warnings.simplefilter("ignore", cs.CvstatsWarning)
-                out = function(cubes[0], metric, times=100, rng=1)
-            assert int(out.n_draws) == 100
-            assert int(out.selected) in (0, 3)
+        for cube in (cubes[0], cubes[0].isel(configuration=[1])):
+            for interval in ("percentile", "calibrated", *(["bca"] if cube.sizes["configuration"] == 1 else [])):
+                with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
+                    warnings.simplefilter("error")
+                    out = cs.winner(cube, metric, times=100, rng=1, interval=interval)
+                assert int(out.n_draws) == 100
+                assert np.isfinite([out.estimate, out.conf_low, out.conf_high, out.std_error]).all()
+        assert int(cs.winner(cubes[0], metric, times=100, rng=1).selected) in (0, 3)
+
+
+@pytest.mark.parametrize("scale", [1.001e50, 1e160, 1e300, float(np.finfo(float).max)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_larger_numbers_are_refused_at_the_door(scale, sign):
+    p = np.zeros((6, 2, 2))
+    p[4, 1, 0] = sign * scale
+    with pytest.raises(cs.InputError, match=r"`predictions`: numbers must lie within -1e\+50 and 1e\+50; found"):
+        cs.as_cube(p, np.arange(6.0), kind="value")
+    with pytest.raises(cs.InputError, match=r"`labels` must lie within -1e\+50 and 1e\+50"):
+        cs.as_cube(p * 0, np.r_[np.arange(5.0), sign * scale], kind="value")
+    cube = cs.as_cube(p * 0 + np.inf, np.arange(6.0), kind="value")  # for ranks
+    cube[4, 1, 0] = sign * scale
+    with pytest.raises(cs.InputError, match=r"`cube`: numbers must lie within"):
+        cs.score(cube, "mse")
+    lazy = cs.as_cube(p * 0, np.arange(6.0), kind="value").copy(data=p).chunk(configuration=1)
+    with pytest.raises(cs.InputError, match=r"`cube`: numbers must lie within"):
+        cs.bbc(lazy, "mse", times=50, rng=1)
+    assert cs.as_cube(p, [0, 1] * 3, kind="score", positive=1).max() in (scale, 0)  # scores may have any size

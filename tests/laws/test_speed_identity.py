@@ -8,9 +8,9 @@ import sklearn.metrics as sk
 import xarray as xr
 
 import cvstats as cs
-from cvstats.judge import draw_source
 from cvstats.kernels import walk as _walk
 from cvstats.metrics import get_metric
+from cvstats.resample import make_draws
 
 LINEAR = ("accuracy", "brier", "log_loss", "mse", "mae", "balanced_accuracy", "r2")
 CLASS_METRICS = ("accuracy", "balanced_accuracy", "f1", "mcc", "brier", "log_loss", "auc", "average_precision")
@@ -196,7 +196,7 @@ def test_batch_and_chunks_change_nothing(kind, metric, ties):
 @pytest.mark.parametrize(("kind", "metric"), CASES)
 def test_first_draws_do_not_depend_on_how_many_follow(kind, metric):
     cube = make_cube(kind)
-    long, short = (runs(cube, metric, draw_source(cube, get_metric(metric), times, 11)) for times in (70, 33))
+    long, short = (runs(cube, metric, make_draws(cube, get_metric(metric), times, 11, None)) for times in (70, 33))
     for name in ("selected", "value", "usable"):
         xr.testing.assert_identical(long[name].isel(draw=slice(33)), short[name])
 
@@ -206,7 +206,7 @@ def test_first_draws_do_not_depend_on_how_many_follow(kind, metric):
 def test_numba_gives_the_same_bits_as_numpy(kind, metric, gaps, weights, monkeypatch):
     pytest.importorskip("numba")
     cube = make_cube(kind, gaps=gaps, weights=case_weights(weights))
-    draws = draw_source(cube, get_metric(metric), 97, 5)
+    draws = make_draws(cube, get_metric(metric), 97, 5, None)
     monkeypatch.setattr(_walk, "FORCE", "numpy")
     plain = runs(cube, metric, draws)
     monkeypatch.setattr(_walk, "FORCE", "numba")
@@ -234,7 +234,7 @@ def test_any_share_of_ties(metric, digits, weights, monkeypatch):
     y = g.integers(0, 2, n)
     p = np.round(g.random((n, 5)) * 0.8 + 0.2 * y[:, None], digits)
     cube = cs.as_cube(p, y, kind="probability", weights=case_weights(weights, n))
-    draws = draw_source(cube, get_metric(metric), 33, 5)
+    draws = make_draws(cube, get_metric(metric), 33, 5, None)
     found = {}
     for engine in ("numpy", "numba"):
         if engine == "numba":

@@ -337,18 +337,3 @@ def test_folds_numbered_throughout_the_repeats_are_numbered_from_0_in_each():
     assert one.fold.values.tolist() == other.fold.values.tolist() == third.fold.values.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(one, third)
-
-
-@pytest.mark.parametrize("repeats", [1, 2])
-def test_an_infinite_loss_makes_its_own_fold_infinite(repeats):
-    from cvstats.metrics.scoring import fold_scores
-
-    y, fold = np.arange(12) % 2, np.arange(12) // 4
-    p = np.broadcast_to(y[:, None, None] - 0.5, (12, 2, repeats)).copy()
-    p[5, 0, 0] = 1e200  # its square is beyond the largest number, in the second fold
-    cube = cs.as_cube(p if repeats > 1 else p[..., 0], y, folds=fold, kind="value")
-    found = fold_scores(cube, "mse").transpose("configuration", "fold", ...).values.reshape(2, 3, repeats)
-    expected = np.full((2, 3, repeats), 0.25)
-    expected[0, 1, 0] = np.inf
-    np.testing.assert_allclose(found, expected)
-    assert cs.score(cube, "mse", average="fold").values.tolist() == [np.inf, 0.25]

@@ -11,8 +11,8 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.metrics import get_metric
-from cvstats.metrics.base import REGISTRY
+from cvstats.metrics import get_metric, traits_of
+from cvstats.metrics.base import REGISTRY, _key
 from shared import BINARY, EVERY, NUMBER, binary, cube_for, number, refusal, survival
 
 refused = refusal(cs.score)
@@ -133,6 +133,66 @@ class TestTraits:
         assert "kind" not in found.coords
 
 
+ALIASES = {
+    "accuracy": "Accuracy ACC accuracy_score classif.acc",
+    "auc": "roc_auc AUC ROC roc_auc_score classif.auc roc_auc_ovo AUROC",
+    "auc_ovr": "roc_auc_ovr roc_aunu classif.mauc_aunu",
+    "auc_ovr_weighted": "roc_auc_ovr_weighted roc_aunp classif.mauc_aunp",
+    "average_precision": "pr_auc prAUC average_precision_score classif.prauc",
+    "balanced_accuracy": "bal_accuracy balanced_accuracy_score classif.bacc recall_macro",
+    "brier": "brier_score brier_class brier_score_loss classif.bbrier",
+    "concordance": "c-index surv.cindex concordance_survival",
+    "error_rate": "classif.ce zero_one_loss",
+    "f1": "F1 f1_score f_meas classif.fbeta",
+    "log_loss": "logLoss mn_log_loss classif.logloss LOG-LOSS",
+    "mae": "MAE mean_absolute_error regr.mae",
+    "mcc": "MCC matthews_corrcoef classif.mcc",
+    "mse": "MSE mean_squared_error regr.mse",
+    "r2": "R2 r2_score regr.rsq rsq_trad",
+    "rmse": "RMSE root_mean_squared_error regr.rmse",
+    "sensitivity": "Sens sens recall recall_score classif.tpr",
+    "specificity": "Spec spec classif.tnr",
+}
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ALIASES)
+    def test_what_other_packages_call_it(self, name):
+        for alias in ALIASES[name].split():
+            assert get_metric(alias) is get_metric(name), alias
+        assert cs.score(cube_for(name), ALIASES[name].split()[0]).metric.item() == name  # results carry our name
+
+    def test_words_are_names_too(self):
+        assert get_metric("balanced accuracy") is cs.balanced_accuracy
+        assert get_metric("Matthews correlation") is cs.mcc
+
+    def test_no_name_belongs_to_two(self):
+        owner = {}
+        for metric in REGISTRY.values():
+            for name in {_key(name) for name in (metric.name, metric.words, *metric.aliases, *metric.unlike)}:
+                assert owner.setdefault(name, metric) is metric, name
+
+    def test_words_for_people(self):
+        assert (cs.auc.words, cs.log_loss.words, cs.r2.words) == ("AUC", "log loss", "R²")
+        own = cs.as_metric(lambda y, p, w: 0.0, direction="maximize", name="my_gain")
+        assert own.words == "my gain"
+        assert cs.as_metric(own.function, direction="maximize", name="g", words="net gain").words == "net gain"
+        assert traits_of("prior_error").words == cs.prior_error(0.5).words == "error rate at the given prior"
+        assert traits_of("auc") is cs.auc
+        assert traits_of("my_gain") is None
+
+    def test_scale_of_its_interval(self):
+        assert {get_metric(name).scale for name in ("brier", "mse", "log_loss", "r2")} == {"log"}
+        assert {get_metric(name).scale for name in ("auc", "accuracy", "mcc", "error_rate")} == {"unit"}
+        assert cs.as_metric(lambda y, p, w: 0.0, direction="maximize", name="g", range=(0, np.inf)).scale == "none"
+
+    def test_cost_of_an_unseen_error(self):
+        assert cs.log_loss.error_cost(2) == cs.log_loss.error_cost(4) == -np.log(1 / 8)
+        assert cs.brier.error_cost(2) == (7 / 8) ** 2
+        assert cs.brier.error_cost(3) == 2 * (7 / 8) ** 2
+        assert {get_metric(name).error_cost(2) for name in EVERY if name not in ("brier", "log_loss")} == {0.0}
+
+
 class TestPickle:
     @pytest.mark.parametrize("name", EVERY)
     def test_built_in(self, name):
@@ -164,7 +224,26 @@ class TestRefusals:
             binary(),
             "acuracy",
         )
-        refused("`metric`='AUC' does not exist (did you mean 'auc'?)", binary(), "AUC")
+        refused("`metric`='roc_acu' does not exist (did you mean 'roc_auc'?)", binary(), "roc_acu")
+        refused("`metric`='prior_error' is made by a function: give prior_error(...)", binary(), "prior_error")
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            (
+                "neg_log_loss",
+                "has its sign turned round, and results here never have; use 'log_loss' (lower is better).",
+            ),
+            ("neg_mean_squared_error", "use 'mse' (lower is better)."),
+            ("neg_brier_score", "use 'brier' (lower is better)."),
+            ("rsq", "does not exist ('r2' is near it, but not the same); known: accuracy"),
+            ("Rsquared", "('r2' is near it, but not the same)"),
+            ("precision", "('f1' is near it, but not the same)"),
+            ("Kappa", "('mcc' is near it, but not the same)"),
+        ],
+    )
+    def test_names_that_could_be_misread_name_ours(self, name, text):
+        refused(text, binary(), name)
 
     def test_not_a_metric(self):
         refused("`metric` must be a name or a metric; got", binary(), np.mean)

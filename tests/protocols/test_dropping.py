@@ -483,7 +483,7 @@ def test_bad_input():
         bbcd(gaps, "accuracy")
     with pytest.raises(cs.InputError, match="holds no predictions"):
         drop_configurations(cube * NAN, "accuracy")
-    with pytest.raises(cs.InputError, match="different samples: only in the cube"):
+    with pytest.raises(cs.InputError, match="`draws` does not match the cube along 'sample': only in the cube"):
         drop_configurations(cube, "accuracy", draws=cs.bootstrap(cube.isel(sample=slice(9)), 10))
     partners = cs.as_cube(
         xr.DataArray(np.zeros((4, 1, 2)), dims=("sample", "configuration", "partner")), [0, 0, 1, 1], kind="label"

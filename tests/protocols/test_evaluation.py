@@ -250,7 +250,7 @@ def test_bad_input():
         evaluation_protocols(cube, selection=selection, first=9)
     with pytest.raises(cs.InputError, match="`first` must be a whole number of at least 1"):
         evaluation_protocols(cube, selection=selection, first=0)
-    with pytest.raises(cs.InputError, match="`selection` and the cube have different labels along 'realisation'"):
+    with pytest.raises(cs.InputError, match="`selection` and `cube` have different labels along 'realisation'"):
         evaluation_protocols(cube, selection=selection.assign_coords(realisation=range(1, 6)))
     with pytest.raises(
         cs.InputError, match="`selection` does not match the cube along 'configuration': only in the cube: 'c5'"

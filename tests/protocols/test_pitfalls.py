@@ -349,3 +349,19 @@ def test_what_did_not_choose_has_no_lowest_and_highest_choice():
         assert nobody.any()
         np.testing.assert_array_equal(missing(out.chosen_low.values), nobody)
         np.testing.assert_array_equal(missing(out.chosen_high.values), nobody)
+
+
+def test_nested_cross_validation_is_pooled_in_one_way():
+    """The same predictions, whether a sample is missing in one repeat or the cubes are lazy."""
+    cube, inner = cs.simulate_cube(40, 5, folds=4, repeats=2, inner=True, rng=3)
+    gaps = cube.where((cube["sample"] > 3) | (cube["repeat"] > 0))
+    for part in (cube, gaps):
+        table = implementations(part, "error_rate", inner=inner)
+        nested = ncv(part, "error_rate", inner=inner, average="pooled")
+        assert float(nested.estimate) == pytest.approx(
+            float(table.estimate.sel(implementation="[Pi1]-[CV3]")), rel=1e-12
+        )
+        lazy = part.chunk({"configuration": 2}), inner.chunk({"configuration": 3})
+        assert float(ncv(lazy[0], "error_rate", inner=lazy[1], average="pooled").estimate) == float(nested.estimate)
+        again = implementations(lazy[0], "error_rate", inner=lazy[1])
+        np.testing.assert_array_equal(again.estimate, table.estimate)

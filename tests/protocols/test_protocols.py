@@ -452,7 +452,9 @@ class TestNCV:
             np.testing.assert_array_equal(cs.ncv(cube, "brier", inner=same).fold_estimate, expected.fold_estimate)
         assert len(np.unique(expected.selected_fold)) > 1
         for dim, size in (("sample", 18), ("configuration", 4), ("label_class", 3)):
-            with pytest.raises(cs.InputError, match=f"`inner` has {size - 1} along '{dim}', the cube {size}"):
+            with pytest.raises(
+                cs.InputError, match=f"`inner` has {size - 1} values along '{dim}' where the cube has {size}"
+            ):
                 cs.ncv(cube, "brier", inner=bare.isel({dim: slice(1, None)}))
             with pytest.raises(cs.InputError, match=f"`inner` does not match the cube along '{dim}'"):
                 cs.ncv(cube, "brier", inner=plain.isel({dim: slice(1, None)}))

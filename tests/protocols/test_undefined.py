@@ -185,6 +185,18 @@ def test_a_protocol_by_fold_names_nobody_when_folds_lack_a_class(protocol, names
     assert final == "" if names is TEXT else np.isnan(final)
 
 
+def test_a_configuration_that_an_undefined_score_keeps_from_winning_is_named():
+    """F1 of a fold without positives is undefined for the configuration that rightly predicts none."""
+    y = np.r_[np.ones(6, int), np.zeros(14, int)]
+    cube = cs.as_cube(np.column_stack([y, 1 - y]), y, folds=np.arange(20) // 5, configurations=["right", "wrong"])
+    out, messages = told(lambda: cs.cvt(cube, "f1", average="fold"))
+    assert out.selected.item() == "wrong"
+    assert messages[0].endswith(
+        "(fold 2, 3; configuration 'right'): it is undefined for these predictions; "
+        "a configuration without a score cannot be selected."
+    )
+
+
 def test_batches_with_and_without_a_winner_lie_side_by_side():
     good = cs.as_cube(
         [[0.9, 0.1], [0.8, 0.4], [0.1, 0.7], [0.2, 0.3]], [1, 1, 0, 0], kind="score", configurations=[5, 7]
@@ -258,6 +270,12 @@ def test_winner_with_repeats_refuses_inner_predictions_that_are_no_labelled_arra
             cs.winner(cube.assign_coords(kind="probability"), metric, inner="anything", times=50, rng=1)
 
 
+def test_winner_of_one_configuration_says_that_inner_predictions_are_not_used():
+    cube, inner = (part.isel(configuration=[0]) for part in nested_cube(inner_folds=3))
+    _, messages = told(lambda: cs.winner(cube.assign_coords(threshold=0.5), "accuracy", inner=inner, times=50, rng=1))
+    assert messages == ["winner: `inner` is not used: with one configuration nothing is chosen."]
+
+
 # ranks without a direction --------------------------------------------------------------------------------------------
 
 RANKED = (cs.friedman_test, cs.nemenyi_test, cs.critical_difference)
@@ -280,6 +298,10 @@ def test_ranks_of_values_without_a_metric_need_a_direction(test, metric):
 def test_ranks_of_a_metric_take_its_direction(test, metric, ranks):
     values = xr.DataArray([[0.9, 0.8, 0.7]] * 8, dims=("dataset", "method"), coords={"metric": metric})
     assert test(values, "dataset", by="method").mean_rank.values.tolist() == ranks
+    given, other = ("maximize", "minimize") if metric == "accuracy" else ("minimize", "maximize")
+    assert test(values, "dataset", by="method", direction=given).mean_rank.values.tolist() == ranks
+    with pytest.raises(cs.InputError, match=f"but `x` says it is '{metric}', which has '{given}'"):
+        test(values, "dataset", by="method", direction=other)
 
 
 # intervals ------------------------------------------------------------------------------------------------------------
@@ -298,6 +320,9 @@ def test_bca_uses_the_times_of_winner():
     assert limits(interval="bca", times=3000) == limits(interval=cs.bca(times=3000), times=100)
     assert limits(interval="bca", times=3000) != limits(interval="bca", times=300)
     assert limits(interval=cs.bca(), times=300) == limits(interval="bca", times=300)
+    assert limits(interval=cs.bca(times=40), times=20) == limits(interval="bca", times=40)
+    with pytest.raises(cs.InputError, match=r"`times`=39 is too small for a BCa interval at level 0\.95: at least 40"):
+        limits(interval="bca", times=39)
     with pytest.raises(cs.InputError, match="`times`"):
         cs.bca(times=0)
 

@@ -8,8 +8,9 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
+from cvstats.cube.values import unmasked
 
-from .named import Dims, as_dims
+from .batch import Dims, as_dims
 
 # R's names and what statsmodels calls them
 METHODS = {
@@ -66,24 +67,26 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     """
     known = method.lower() if isinstance(method, str) else method
     check_option(known, tuple(METHODS), "method")
-    if not isinstance(p, xr.DataArray):
-        if dim is not None:
-            raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
-        values = _checked(np.asarray(p, dtype=float))
-        return adjust(values.ravel(), known).reshape(values.shape)
-    family = tuple(str(name) for name in p.dims) if dim is None else as_dims(p, dim)
-    kept = [name for name in p.dims if name not in family]
-    ordered = p.transpose(*kept, *family)
-    values = _checked(np.asarray(ordered.values, dtype=float))
-    rows = values.reshape(int(np.prod([p.sizes[name] for name in kept])), -1)
-    adjusted = np.array([adjust(row, known) for row in rows]).reshape(values.shape)
-    return ordered.copy(data=adjusted).transpose(*p.dims)
+    labelled = isinstance(p, xr.DataArray)
+    if not labelled and dim is not None:
+        raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
+    values = np.asarray(p if labelled else unmasked(p), dtype=float)
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {values[outside][0].item()!r}.")
+    if not labelled or dim is None:
+        adjusted = _adjusted(values.ravel(), known).reshape(values.shape)
+        return p.copy(data=adjusted) if labelled else adjusted
+    axes = p.get_axis_num(as_dims(p, dim))
+    last = range(-len(axes), 0)
+    rows = np.moveaxis(values, axes, last)
+    flat = rows.reshape(*rows.shape[: last.start], -1)
+    return p.copy(data=np.moveaxis(np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape), last, axes))
 
 
-def adjust(p: np.ndarray, method: str) -> np.ndarray:
+def _adjusted(p: np.ndarray, method: str) -> np.ndarray:
     """Adjust one family of p-values (1-d), leaving NaN out."""
-    name = METHODS[method]
-    tested = ~np.isnan(p)
+    name, tested = METHODS[method], ~np.isnan(p)
     if name is None or not tested.any():
         return p.copy()
     from statsmodels.stats.multitest import multipletests
@@ -91,10 +94,3 @@ def adjust(p: np.ndarray, method: str) -> np.ndarray:
     adjusted = np.full(p.shape, np.nan)
     adjusted[tested] = multipletests(p[tested], method=name)[1]
     return adjusted
-
-
-def _checked(p: np.ndarray) -> np.ndarray:
-    outside = (p < 0) | (p > 1)
-    if outside.any():
-        raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {p[outside][0].item()!r}.")
-    return p

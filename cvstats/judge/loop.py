@@ -1,0 +1,388 @@
+"""The one loop: every block of configurations under every draw, in memory or on dask, in plain arrays.
+
+Blocks of configurations know nothing of each other. Each returns its best value per draw, who had it and how it was
+judged, so that blocks may live anywhere and merge exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cvstats._check import InputError
+from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
+from cvstats.kernels import Kernel, Problem, Weights, kernel
+from cvstats.kernels.sums import SumKernel
+from cvstats.kernels.usable import LabelCheck
+from cvstats.metrics import Metric
+from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
+from cvstats.select import Select, break_ties, label_keys, needs_std_error, select_best, tie_keys
+
+CELLS = 8_000_000  # numbers a block of draws may hold at a time
+Tick = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a draw chooses, and how the work is cut: options that travel together."""
+
+    select: Select = select_best
+    ties: str = "random"
+    seed: int = 0  # of the tie keys
+    batch: int | None = None  # draws at a time
+    progress: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What every draw chose, and how that becomes one judged column per draw. Here: one configuration.
+
+    Other decisions (a mixture of configurations, a threshold) are other ways to make the column: a Decision with its
+    own `judged`; neither the loop nor a kernel need know.
+    """
+
+    place: np.ndarray  # (draw,) of the configuration in the cube; -1: nothing was chosen
+
+    def judged(self, scorer: Kernel, weights: Weights | np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the score of each draw's column under its weights; the kernel holds the configurations `columns`."""
+        return scorer.judged(weights, np.searchsorted(columns, self.place))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What choosing and judging found on a cube without batch dims."""
+
+    problem: Problem  # and what is missing
+    decision: Decision
+    value: np.ndarray  # (draw,) NaN where not usable
+    usable: np.ndarray  # (draw,)
+    win_rate: np.ndarray  # (configuration,)
+    score: np.ndarray  # (configuration,) on all samples; NaN for those that may not be selected
+    score_variance: np.ndarray  # (configuration,) over usable draws
+    n_redrawn: int
+
+    @property
+    def n_draws(self) -> int:
+        """Number of usable draws."""
+        return int(self.usable.sum())
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what must be said of draws that were skipped or drawn again."""
+        total, lost, again = len(self.usable), int((~self.usable).sum()), self.n_redrawn
+        if lost:
+            return (f"{lost} of {total} draws could not be used and were skipped",)
+        return (f"{again} of {total} draws were unusable and drawn again",) if again else ()
+
+
+def scored(
+    metric: Metric, data: Problem, *several: Draws, batch: int | None = None
+) -> tuple[Problem, list[np.ndarray]]:
+    """Return the problem with what is missing, and the score of every eligible configuration in every draw.
+
+    One table (draw, configuration) for each of `several` draws over the cube's samples. A draw whose labels the
+    metric cannot use is NaN.
+    """
+
+    def make(known: Problem) -> _Score:
+        return _Score(metric, [_on(draws, known) for draws in several], batch)
+
+    known, parts = map_blocks(make, data)
+    return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Score:
+    """Scores of one block of configurations; an object so that workers can receive it."""
+
+    metric: Metric
+    several: list[Draws]
+    batch: int | None
+
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
+        scorer = kernel(self.metric, block, max(draws.total for draws in self.several), gaps=block.gaps)
+        check = LabelCheck.of(self.metric, block)
+        tables = [np.empty((draws.times, len(columns))) for draws in self.several]
+        for draws, table in zip(self.several, tables, strict=True):
+            for start, stop in spans(draws.times, self.batch, self.metric, block):
+                weights, _ = draws.weights(start, stop)
+                table[start:stop] = scorer.scores(weights)
+                table[start:stop][~check.chosen(weights.counts)] = np.nan
+        return tables
+
+
+def decide(
+    metric: Metric,
+    data: Problem,
+    draws: Draws,
+    rules: Rules,
+    *,
+    judge: Draws | None = None,
+    judges: Problem | None = None,
+) -> Outcome:
+    """Choose one configuration in every draw and judge it.
+
+    `judge` are the weights that judge, by default the samples left out of the draw; `judges` the predictions that do,
+    by default the same. Draws are over all samples of the cube.
+    """
+    best_wins = rules.select is select_best
+    in_place = best_wins and judges is None
+
+    def make(known: Problem) -> _Choose:
+        own = _on(draws, known)
+        others = judge.on(known.rows) if judge is not None and in_place else None
+        keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
+        return _Choose(metric, own, others, rules, keys, best_wins, in_place)
+
+    progress = "choosing" if rules.progress else ""
+    known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
+    best = _merged(blocks, rules.ties)
+    places = np.flatnonzero(known.eligible)
+    variance = _variance(best.deviation, int(best.usable.sum()))
+    place = best.place
+    if not best_wins:
+        place = places[_selected(rules, metric, best.table, variance, known)]
+    place = np.where(best.usable & ~np.isnan(best.best), place, -1)
+    value = best.value
+    if not in_place:
+        value = _judge_apart(metric, known, judges, draws, judge, Decision(place), rules)
+    usable = (place >= 0) & ~np.isnan(value)
+    size = len(known.eligible)
+    rate = np.bincount(place[usable], minlength=size) / usable.sum() if usable.any() else np.full(size, np.nan)
+    score, spread = np.full((2, size), np.nan)
+    score[places], spread[places] = best.score, variance
+    redrawn = int((best.redrawn > 0).sum())
+    return Outcome(known, Decision(place), np.where(usable, value, np.nan), usable, rate, score, spread, redrawn)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What one block of configurations (or several, merged) chose in every draw."""
+
+    usable: np.ndarray  # (draw,) whether the choosing labels allow the metric
+    redrawn: np.ndarray  # (draw,) how often the draw was drawn again
+    best: np.ndarray  # (draw,) what was maximised; NaN where no configuration has a score
+    place: np.ndarray  # (draw,) of the winner in the cube
+    key: np.ndarray  # (draw,) its tie key
+    value: np.ndarray  # (draw,) the winner as judged; NaN when judged later
+    score: np.ndarray  # (m,) the score on all samples
+    deviation: np.ndarray  # (2, m) sum and sum of squares of the score's deviation over usable draws
+    table: np.ndarray  # (draw, m) all scores, for strategies that need them
+
+
+@dataclass(frozen=True)
+class _Choose:
+    """Choose and, where possible, judge on one block of configurations; an object so that workers can receive it."""
+
+    metric: Metric
+    draws: Draws
+    judge: Draws | None
+    rules: Rules
+    keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
+    best_wins: bool
+    in_place: bool  # whether the block's winners are judged here, on the same predictions
+
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> _Chosen:
+        draws, judge, m = self.draws, self.judge, len(columns)
+        scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
+        check = LabelCheck.of(self.metric, block)
+        assured = draws.assures(check)
+        out = _blank(draws.times, m, 0 if self.best_wins else m)
+        for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
+            now = slice(start, stop)
+            weights, out.redrawn[now] = draws.weights(start, stop)
+            counts = weights.counts
+            if start:
+                criterion, score = scorer.criterion(weights)
+            else:  # all samples go along as one more draw
+                criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
+                out.score[:], criterion, score = score[0], criterion[1:], score[1:]
+            out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
+            add_deviations(out, score, now)
+            if not self.best_wins:
+                out.table[now] = score
+                out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
+            else:
+                local = self._winners(out, now, criterion, columns)
+                out.place[now] = columns[local]
+            if self.in_place:
+                right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
+                fit = out.usable[now] if assured and judge is None else check.chosen(right)
+                out.value[now] = np.where(fit, Decision(columns[local]).judged(scorer, right, columns), np.nan)
+            del criterion, score  # else they would stand beside the next block's
+            tick(None, stop - start)
+        return out
+
+    def _winners(self, out: _Chosen, now: slice, criterion: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the winner of each draw among the block's columns, by the rule for ties."""
+        gaps = np.isnan(criterion)
+        defined = ~gaps.all(axis=1)
+        values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
+        local = np.argmax(values, axis=1)
+        top = values[np.arange(len(local)), local]
+        if self.keys is not None:
+            keys, numbers = self.keys[columns], np.arange(now.start, now.stop)
+            local = np.where(defined, break_ties(values, top, local, keys, numbers, self.rules.seed), local)
+            out.key[now] = tie_keys(keys[local], numbers, self.rules.seed)
+        out.best[now] = np.where(defined, top, np.nan)
+        return np.asarray(local)
+
+
+def _blank(times: int, m: int, width: int) -> _Chosen:
+    return _Chosen(
+        usable=np.zeros(times, bool),
+        redrawn=np.zeros(times, int),
+        best=np.full(times, np.nan),
+        place=np.zeros(times, np.int64),
+        key=np.zeros(times, np.uint64),
+        value=np.full(times, np.nan),
+        score=np.empty(m),
+        deviation=np.zeros((2, m)),
+        table=np.empty((times, width)),
+    )
+
+
+def _with_all(counts: np.ndarray) -> Weights:
+    """Return the weights with one more draw on top: all samples."""
+    return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
+
+
+def _merged(blocks: list[_Chosen], ties: str) -> _Chosen:
+    """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
+    merged = blocks[0]
+    for block in blocks[1:]:
+        better = (block.best > merged.best) | (np.isnan(merged.best) & ~np.isnan(block.best))
+        if ties == "random":
+            better |= (block.best == merged.best) & (block.key < merged.key)
+        won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
+        merged = replace(merged, **{name: np.where(better, new, getattr(merged, name)) for name, new in won.items()})
+    return replace(
+        merged,
+        score=np.concatenate([block.score for block in blocks]),
+        deviation=np.concatenate([block.deviation for block in blocks], axis=1),
+        table=np.concatenate([block.table for block in blocks], axis=1),
+    )
+
+
+def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
+    """Add up how usable scores deviate from that on all samples, quantum by quantum, an order no batch changes."""
+    with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
+        gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
+        gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
+        quanta = np.arange(0, len(gap), QUANTUM)
+        for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
+            for row in np.add.reduceat(part, quanta, axis=0):
+                total += row
+
+
+def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
+    if count < 2:
+        return np.full(deviation.shape[1], np.nan)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
+
+
+def _selected(rules: Rules, metric: Metric, table: np.ndarray, variance: np.ndarray, known: Problem) -> np.ndarray:
+    """Return the winner of each draw among the eligible configurations, by the caller's strategy."""
+    complexity = None if known.complexity is None else known.complexity[known.eligible]
+    error = np.sqrt(variance) if needs_std_error(rules.select) else None
+    index = np.asarray(rules.select(table, direction=metric.direction, std_error=error, complexity=complexity))
+    if index.shape != (len(table),) or index.dtype.kind not in "iu":
+        raise InputError("`select` must return one index per row of scores, along the last axis.")
+    return index
+
+
+def _judge_apart(
+    metric: Metric,
+    known: Problem,
+    judges: Problem | None,
+    draws: Draws,
+    judge: Draws | None,
+    decision: Decision,
+    rules: Rules,
+) -> np.ndarray:
+    """Return the value of each draw's decision under the judging weights, on whatever predictions judge."""
+    other = known if judges is None else surveyed(judges)
+    weights = None if judge is None else judge.on(other.rows)
+    task = _Judge(metric, draws.on(known.rows), weights, other.rows[known.rows], decision, rules.batch)
+    value = np.full(draws.times, np.nan)
+    won = np.isin(np.arange(len(other.names)), decision.place)
+    for numbers, part in map_blocks(lambda _: task, other, pick=won)[1]:
+        value[numbers] = part
+    return value
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judge the draws whose choice lies in one block of configurations; an object so that workers can receive it."""
+
+    metric: Metric
+    draws: Draws
+    judge: Draws | None
+    inside: np.ndarray  # of the samples that choose: those that judge
+    decision: Decision
+    batch: int | None
+
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
+        draws, judge = self.draws, self.judge
+        scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
+        check = LabelCheck.of(self.metric, block)
+        numbers = np.flatnonzero(np.isin(self.decision.place, columns))
+        value = np.empty(len(numbers))
+        for start, stop in spans(draws.times, self.batch, self.metric, block):
+            now = slice(*np.searchsorted(numbers, (start, stop)))
+            some = numbers[now]
+            if not some.size:
+                continue
+            if judge is not None:
+                right = judge.block(start, stop)[0][some - start]
+            else:
+                right = (draws.block(start, stop)[0][some - start] == 0)[:, self.inside].view(np.uint8)
+            mine = Decision(self.decision.place[some])
+            value[now] = np.where(check.chosen(right), mine.judged(scorer, right, columns), np.nan)
+        return numbers, value
+
+
+def _on(draws: Draws, known: Problem) -> Draws:
+    """Return the draws over the samples that somebody predicted, made once if several blocks need them."""
+    own = draws.on(known.rows)
+    return own.remembered() if many_blocks(known) else own
+
+
+def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iterator[tuple[int, int]]:
+    """Yield the first and last draw of blocks that bound memory."""
+    n, m = block.p.shape[-3:-1]
+    wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (512, n + 2 * m)
+    step = batch or max(QUANTUM, min(wide, CELLS // max(1, width) // QUANTUM * QUANTUM))
+    for start in range(0, times, step):
+        yield start, min(start + step, times)
+
+
+def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
+    """Return the score when a sample's value is a mixture of all configurations', by `share` (sample, configuration).
+
+    For metrics that are linear in the values of single samples.
+    """
+    weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
+    # fsum: the order in which blocks of configurations arrive must not show
+    sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
+    return float(metric.formula(sums, parts[0][1])[0])
+
+
+@dataclass(frozen=True)
+class _Mix:
+    """Mixed sums over one block of configurations, and label sums; an object so that workers can receive it."""
+
+    metric: Metric
+    weight: np.ndarray
+
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        scorer = SumKernel(self.metric, block, float(block.n), gaps=block.gaps)
+        mine = np.ascontiguousarray(self.weight[:, columns].T)
+        labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
+        return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels
