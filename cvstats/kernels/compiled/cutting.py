@@ -57,20 +57,20 @@ def climb(
     """
     best, place, again = cell[0], cell[1], cell[2]
     best[:], place[:], again[:] = -np.inf, 0.0, 0.0
+    missed, spared = np.zeros_like(passed[0, 0]), np.zeros_like(passed[1, 0])
     start = 0
-    passed[:, 0] = 0
     for s in range(len(stop) + 1):
-        missed, spared, v = passed[0, s], passed[1, s], value[s]
-        if s > 0:
-            missed[:], spared[:] = passed[0, s - 1], passed[1, s - 1]
-            for k in range(start, stop[s - 1] + 1):
-                if positive[k]:
-                    add(weights[row[k]], missed)
-                else:
-                    add(weights[row[k]], spared)
-            start = stop[s - 1] + 1
-        evaluate(rule, cell[3], cell[4], missed, spared, v)
-        compare(v, float(s), best, place, again)
+        end = stop[s - 1] + 1 if s > 0 else 0
+        for k in range(start, end):
+            if positive[k]:
+                add(weights[row[k]], missed)
+            else:
+                add(weights[row[k]], spared)
+        start = end
+        copy(missed, passed[0, s])
+        copy(spared, passed[1, s])
+        evaluate(rule, cell[3], cell[4], missed, spared, value[s])
+        compare(value[s], float(s), best, place, again)
 
 
 @_compiled
@@ -78,6 +78,13 @@ def add(w: np.ndarray, sums: np.ndarray) -> None:
     """Add the weights of one sample."""
     for b in range(len(sums)):
         sums[b] += w[b]
+
+
+@_compiled
+def copy(sums: np.ndarray, noted: np.ndarray) -> None:
+    """Note the sums at a stop."""
+    for b in range(len(sums)):
+        noted[b] = sums[b]
 
 
 @_compiled
