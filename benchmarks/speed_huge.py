@@ -65,27 +65,32 @@ def by_cvstats(path: Path, metric: str) -> dict[str, float]:
 
 def by_loop(path: Path, metric: str) -> dict[str, float]:
     """Run the same kernel in a plain loop over the chunks, without dask."""
+    from dataclasses import replace
+
     import zarr
 
     import cvstats as cs
-    from cvstats.cube.blocks import Coverage
-    from cvstats.judge import draw_source
-    from cvstats.judge.choosing import Choose, Frame, merge
+    from cvstats.cube.blocks import problem_on, report_on
+    from cvstats.judge import Rules
+    from cvstats.judge.loop import Choose, merged
     from cvstats.metrics import get_metric
-    from cvstats.resample import kept
+    from cvstats.resample import make_draws
 
     cube = cs.read_cube(path, chunks={})
     found = get_metric(metric)
     store = zarr.open_group(path, mode="r")["prediction"]
     start = time.process_time(), time.perf_counter()
-    everything = Coverage(np.ones(SAMPLES, bool), np.ones(store.shape[1], bool), False)
-    frame = Frame.of(cube, found, everything, check=True)
-    draws = kept(draw_source(cube, found, TIMES, 1))
-    task = Choose(frame, draws, None, "first", 1, None, keep=False, here=True, tell=True)
+    n, m = store.shape
+    whole = replace(problem_on(cube, found), rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
+    draws = make_draws(cube, found, TIMES, 1, None).remembered()
+    task = Choose(found, draws, None, Rules(ties="first"), None)
     width = CHUNK // store.chunks[1] * store.chunks[1]
-    starts = range(0, store.shape[1], width)
-    blocks = [task(np.asarray(store[:, at : at + width])[:, :, None], at, None) for at in starts]
-    return _measured(start, float(np.nanmean(merge(blocks, "first").value)))
+    blocks = []
+    for at in range(0, m, width):
+        part = replace(whole, p=np.asarray(store[:, at : at + width])[:, :, None])
+        report_on(part)
+        blocks.append(task(part, np.arange(at, min(at + width, m))))
+    return _measured(start, float(np.nanmean(merged(blocks, "first").value)))
 
 
 def _measured(start: tuple[float, float], estimate: float) -> dict[str, float]:

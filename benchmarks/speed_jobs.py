@@ -202,17 +202,16 @@ def means(size: str, rounds: int) -> list[Row]:
 
 def _product(cube) -> Callable[[], object]:
     """Return the product that the kernel itself makes for 512 draws."""
-    from cvstats.cube.arrays import raw_block
-    from cvstats.cube.blocks import coverage
-    from cvstats.judge.choosing import Frame
+    from cvstats.cube.blocks import problem_on
+    from cvstats.kernels import kernel
     from cvstats.metrics import get_metric
-    from cvstats.resample import Bootstrap
+    from cvstats.resample.draws import Bootstrap
 
     n = cube.sizes["sample"]
-    frame = Frame.of(cube, get_metric("accuracy"), coverage(cube), check=False)
-    kernel = frame.kernel(raw_block(cube), float(n))
+    data = problem_on(cube, get_metric("accuracy"))
+    scorer = kernel(get_metric("accuracy"), data, float(n), gaps=data.gaps)
     weights = Bootstrap(n, 512, 1).block(0, 512)[0].astype(np.float32)
-    return lambda: weights @ kernel.parts[0].T  # type: ignore[attr-defined]
+    return lambda: weights @ scorer.parts[0].T  # type: ignore[attr-defined]
 
 
 def auc(size: str, rounds: int) -> list[Row]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ._check import InputError, check_count, check_rng, plain, show, warn
 from .cube.align import aligned
+from .cube.coords import sample_ids
 from .cube.values import plain_array
 from .kernels.dealing import bins, deal, deal_groups, deal_sorted
 
@@ -346,16 +347,10 @@ def check_fold(fold: object, *, outside: bool = False) -> xr.DataArray:
 
 def per_sample(labels: Any, argument: str) -> xr.DataArray:
     """Return labels as a DataArray over ``sample``: ids kept when they have any, else numbered from 0."""
-    ids = None
-    if isinstance(labels, xr.DataArray):
-        if labels.dims != ("sample",):
-            found = show(labels.dims) or "none"
-            raise InputError(f"`{argument}` must have the one dim 'sample'; found {found}. Select or rename first.")
-        ids = labels.indexes["sample"].to_numpy() if "sample" in labels.indexes else None
-        labels = labels.values
-    elif isinstance(labels, pd.Series):
-        ids = labels.index.to_numpy()
-    values = plain_array(labels)
+    if isinstance(labels, xr.DataArray) and labels.dims != ("sample",):
+        found = show(labels.dims) or "none"
+        raise InputError(f"`{argument}` must have the one dim 'sample'; found {found}. Select or rename first.")
+    ids, values = sample_ids(labels), plain_array(labels.values if isinstance(labels, xr.DataArray) else labels)
     if values.ndim != 1 or values.size < 2:
         raise InputError(f"`{argument}` must be one-dimensional with at least two samples; got shape {values.shape}.")
     ids = np.arange(values.size) if ids is None else ids
@@ -373,8 +368,7 @@ def per_sample(labels: Any, argument: str) -> xr.DataArray:
 def align_groups(groups: Any, label: xr.DataArray) -> xr.DataArray:
     """Return groups in the order of the labels: by id when both carry ids, else by position."""
     group = per_sample(groups, "groups")
-    if not isinstance(groups, pd.Series) and "sample" not in getattr(groups, "coords", ()):
-        group = group.drop_vars("sample")
+    group = group.drop_vars("sample") if sample_ids(groups) is None else group
     return aligned(group, label, "groups", ("sample",), owner="`labels`")
 
 

@@ -405,6 +405,16 @@ def test_every_command_has_help_with_an_example(command, capsys):
     assert f"example:\n  cvstats {command}" in capsys.readouterr().out
 
 
+def test_help_lists_the_metrics_that_there_are(capsys, monkeypatch):
+    from cvstats.metrics.base import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "stranger", cs.as_metric(lambda y, p, w: 0.5, name="stranger", direction="maximize"))
+    with pytest.raises(SystemExit):
+        main(["estimate", "--help"])
+    words = capsys.readouterr().out.split()
+    assert {name for name in REGISTRY if name not in words and f"{name};" not in words} == set()
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -17,10 +17,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
 OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
 OPTIONS |= {"times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
-METRICS = (
-    "classes: accuracy error_rate balanced_accuracy sensitivity specificity f1 mcc; scores and probabilities: auc "
-    "average_precision brier log_loss; numbers: mse rmse mae r2; survival: concordance"
-)
+USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
   cvstats report                                 report on the bundled example
   cvstats report predictions.csv                 report.html for your own predictions
@@ -45,34 +42,44 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help that reads the list of metrics from the metrics themselves, once somebody asks for it."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = super()._get_help_string(action)
+        if action.dest != "metric":
+            return text
+        from cvstats.metrics.base import REGISTRY
+
+        known: dict[str, list[str]] = {}
+        for metric in REGISTRY.values():
+            known.setdefault(USES.get(metric.uses, metric.uses), []).append(metric.name)
+        return f"{text}; " + "; ".join(f"{use}: {' '.join(names)}" for use, names in known.items())
+
+
 class Terminated(BaseException):
     """SIGTERM arrived."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of all commands."""
     from cvstats import __version__
 
-    raw = argparse.RawDescriptionHelpFormatter
-    top = Parser(
-        prog="cvstats",
-        description="Honest numbers from saved cross-validation predictions.",
-        epilog=EXAMPLES,
-        formatter_class=raw,
-    )
+    words = "Honest numbers from saved cross-validation predictions."
+    top = Parser(prog="cvstats", description=words, epilog=EXAMPLES, formatter_class=Help)
     top.add_argument("--version", action="version", version=f"cvstats {__version__}")
     commands = top.add_subparsers(dest="command", metavar="command", required=True, parser_class=Parser)
 
-    def command(name: str, words: str, example: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(
-            name, help=words, description=f"{words}.", epilog=f"example:\n  {example}", formatter_class=raw
-        )
+    def command(words: str, example: str, *groups: Callable[[Parser], None]) -> Parser:
+        texts: dict[str, Any] = {"help": words, "description": f"{words}.", "epilog": f"example:\n  cvstats {example}"}
+        made = commands.add_parser(example.split()[0], formatter_class=Help, **texts)
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        for add in (_reading, *groups):
+            add(made)
         return made
 
-    report = command("report", "Write a self-contained HTML report", "cvstats report predictions.csv -o report.html")
-    _reading(report)
-    _estimating(report)
+    words = "Write a self-contained HTML report"
+    report = command(words, "report predictions.csv -o report.html", _estimating, _models)
     report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
     report.add_argument("--title", help="heading of the report")
     report.add_argument(
@@ -82,46 +89,31 @@ def parser() -> argparse.ArgumentParser:
         "splitting), or none; left open in the methods paragraph when omitted",
     )
 
-    estimate = command("estimate", "Print the estimates", "cvstats estimate predictions.csv --metric auc --json")
-    _reading(estimate)
-    _estimating(estimate)
-    _output(estimate)
+    command("Print the estimates", "estimate predictions.csv --metric auc --json", _estimating, _models, _output)
 
-    compare = command(
-        "compare", "Compare configurations", 'cvstats compare predictions.csv --a family=forest --b "ridge C=1"'
-    )
-    _reading(compare)
-    _estimating(compare, inner=False)
-    for side in ("a", "b"):
-        compare.add_argument(
-            f"--{side}",
-            action="append",
-            metavar="NAME",
-            help="a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: "
-            "which configurations cannot be told from the best"
-            if side == "a"
-            else "what to compare it with; differences are a - b",
-        )
-    _output(compare)
+    example = 'compare predictions.csv --a family=forest --b "ridge C=1"'
+    compare = command("Compare configurations", example, _estimating, _output)
+    family = "a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: which "
+    family += "configurations cannot be told from the best"
+    compare.add_argument("--a", action="append", metavar="NAME", help=family)
+    compare.add_argument("--b", action="append", metavar="NAME", help="what to compare it with; differences are a - b")
 
-    describe = command("describe", "Say what is in a file", "cvstats describe predictions.csv")
-    _reading(describe)
+    describe = command("Say what is in a file", "describe predictions.csv")
     describe.add_argument("--json", action="store_true", help="as JSON")
 
-    convert = command("convert", "Convert any layout to a cube or a long table", "cvstats convert caret.csv cube.nc")
-    _reading(convert, nargs="*")
+    convert = command("Convert any layout to a cube or a long table", "convert caret.csv cube.nc")
     convert.add_argument(
         "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     return top
 
 
-def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:
+def _reading(made: Parser) -> None:
     group = made.add_argument_group("reading")
     made.add_argument(
         "files",
         metavar="FILE",
-        nargs=nargs,
+        nargs="*",
         help="saved predictions; several files are one configuration each; none: the bundled example",
     )
     group.add_argument("--example", metavar="NAME", help="a bundled example: breast_cancer, diabetes, iris ...")
@@ -142,20 +134,21 @@ def _reading(made: argparse.ArgumentParser, nargs: str = "*") -> None:
     group.add_argument("--encoding", default="utf-8", help="of text files (default: %(default)s)")
 
 
-def _estimating(made: argparse.ArgumentParser, *, inner: bool = True) -> None:
+def _estimating(made: Parser) -> None:
     group = made.add_argument_group("estimating")
-    group.add_argument("--metric", metavar="NAME", help=f"by default by the kind of labels; {METRICS}")
+    group.add_argument("--metric", metavar="NAME", help="by default by the kind of labels")
     group.add_argument("--seed", type=_count, default=1, metavar="N", help="seed of the draws (default: %(default)s)")
     group.add_argument("--draws", type=_count, default=1000, metavar="N", help="bootstrap draws (default: %(default)s)")
     group.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence level (default: %(default)s)")
-    if inner:
-        group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
-        group.add_argument(
-            "--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed"
-        )
 
 
-def _output(made: argparse.ArgumentParser) -> None:
+def _models(made: Parser) -> None:
+    group = made.add_argument_group("models")
+    group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
+    group.add_argument("--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed")
+
+
+def _output(made: Parser) -> None:
     group = made.add_mutually_exclusive_group()
     group.add_argument("--json", action="store_true", help="as JSON, with the names of the result variables")
     group.add_argument("--csv", action="store_true", help="as CSV, one row per result")
@@ -185,9 +178,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        from . import commands as _commands
+        from .commands import run
 
-        _commands.run(options)
+        run(options)
         sys.stdout.flush()
         return OK
     except KeyboardInterrupt:

@@ -8,19 +8,31 @@ import math
 import shlex
 import sys
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, plain, show
-from cvstats.report.analysis import Analysis, analyse, check_one, default_metric, design_of
-from cvstats.report.parts import between, design_words, headline, method_table
-from cvstats.tables.words import metric_words, number, percent, printable, several
+import cvstats
+from cvstats._check import InputError, nearest, plain, show
+from cvstats.compare import best_set, contrast
+from cvstats.read import write_cube
+from cvstats.report import check_target, render_html, template_engine, write_text
+from cvstats.report.analysis import Analysis, check_one, default_metric
+from cvstats.report.blocks import Page
+from cvstats.report.design import read_facts
+from cvstats.report.remarks import looking_remarks
+from cvstats.report.sections import method_table
+from cvstats.tables import format_table, render, tidy, words
 
 from .inputs import inner_of, read, refuse_inputs
 from .progress import bars, clear, stage
+
+# options of a report in the order of a command that makes it again, and those that need not be written out
+WRITTEN = "example positive format labels kind threshold encoding metric inner regime preprocessing title draws level"
+USUAL = {"format": "auto", "encoding": "utf-8", "regime": "cv"}
 
 
 def run(options: argparse.Namespace) -> None:
@@ -37,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _warn(messages: list[str]) -> None:
     for text in dict.fromkeys(messages):
-        print(f"warning: {printable(' '.join(text.split()))}", file=sys.stderr)
+        print(f"warning: {words.printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def write(text: str) -> None:
@@ -47,91 +59,62 @@ def write(text: str) -> None:
     print(text)
 
 
-def _analysed(options: argparse.Namespace, *, extras: bool) -> Analysis:
-    cube = read(options)
-    inner = inner_of(options.inner)
+def _analysis(options: argparse.Namespace) -> Analysis:
+    cube, inner = read(options), inner_of(options.inner)
     stage("Estimating")
-    return analyse(
-        cube,
-        options.metric,
-        inner=inner,
-        regime=options.regime,
-        times=options.draws,
-        seed=options.seed,
-        level=options.level,
-        extras=extras,
-        progress=bars(),
+    return Analysis(
+        cube, options.metric, inner, options.regime, options.draws, options.seed, options.level, progress=bars()
     )
 
 
 def report(options: argparse.Namespace) -> None:
     """Write the report and print the headline."""
-    from cvstats.report import check_target, render_html, template_engine, write_text
-
     target = check_target(options.output)
     refuse_inputs(options.output, options)
     template_engine()
-    analysis = _analysed(options, extras=True)
+    analysis = _analysis(options)
+    shown = summary(analysis)
     stage("Drawing")
-    text = render_html(
-        analysis, title=options.title, preprocessing=options.preprocessing, command=reproduction(options, analysis)
-    )
-    write_text(target, text)
+    page = Page(analysis, options.title, options.preprocessing, reproduction(options, analysis))
+    write_text(target, render_html(page))
     clear()
-    write(summary(analysis))
+    write(shown)
     write(f"Report: {target}")
     _warn(analysis.warned)
 
 
 def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
-    """Return the command that makes the same report, with every default written out."""
-    words = ["cvstats", "report", *options.files]
-    named = {
-        "--example": options.example,
-        "--positive": options.positive,
-        "--format": None if options.format == "auto" else options.format,
-        "--labels": options.labels,
-        "--kind": options.kind,
-        "--threshold": options.threshold,
-        "--encoding": None if options.encoding == "utf-8" else options.encoding,
-        "--metric": analysis.metric.name,
-        "--inner": options.inner,
-        "--regime": None if options.regime == "cv" else options.regime,
-        "--preprocessing": options.preprocessing,
-        "--title": options.title,
-        "--draws": options.draws,
-        "--level": f"{options.level:g}",
-        "--seed": options.seed,
-        "-o": options.output,
-    }
+    """Return the command that makes the same report, with every default that matters written out."""
+    command = ["cvstats", "report", *options.files]
     for columns in options.columns:
-        words += ["--columns", columns]
-    for name, value in named.items():
-        if value is not None:
-            words += [name, str(value)]
-    return shlex.join(words)
+        command += ["--columns", columns]
+    settings = {**vars(options), "metric": analysis.metric.name, "level": f"{options.level:g}"}
+    for name in [*WRITTEN.split(), "seed"]:
+        if settings[name] not in (None, USUAL.get(name)):
+            command += [f"--{name}", str(settings[name])]
+    return shlex.join([*command, "-o", options.output])
 
 
 def summary(analysis: Analysis) -> str:
     """Return the headline for a terminal, the honest number first."""
-    shown, design = headline(analysis), design_of(analysis.cube)
-    lines = [f"{shown.metric[:1].upper()}{shown.metric[1:]} of the winner: {shown.estimate}"]
-    if shown.interval:
-        lines[0] += f" ({shown.level} interval {shown.interval})"
-    lines.append(f"Selected: {shown.selected}")
+    best, design, number = analysis.winner, analysis.design, analysis.number
+    limits, beside = analysis.limits(best), analysis.limits(analysis.bbc)
+    interval = f" ({analysis.percentage} interval {limits})" if limits else ""
+    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]} of the winner: {number(best['estimate'])}{interval}"]
+    lines.append(f"Selected: {words.printable(best['selected'].item())}")
     if design.configurations > 1:
-        beside = f" ({shown.bbc_interval})" if shown.bbc_interval else ""
-        lines.append(
-            f"Plain CV would claim {shown.claim}, optimism {shown.gap}. BBC-CV as published: {shown.bbc}{beside}."
-        )
-    sizes = f"{several(design.samples, 'sample')}, {several(design.configurations, 'configuration')}"
-    lines.append(f"{sizes}, {design_words(design).split(',')[0]}. Seed {analysis.seed}, {analysis.times} draws.")
+        paper = number(analysis.bbc["estimate"]) + (f" ({beside})" if beside else "")
+        claim, gap = number(best["naive"]), number(best["optimism"])
+        lines.append(f"Plain CV would claim {claim}, optimism {gap}. BBC-CV as published: {paper}.")
+    sizes = f"{words.several(design.samples, 'sample')}, {words.several(design.configurations, 'configuration')}"
+    lines.append(f"{sizes}, {design.words.split(',')[0]}. Seed {analysis.seed}, {analysis.times} draws.")
     return "\n".join(lines)
 
 
 def estimate(options: argparse.Namespace) -> None:
     """Print the estimates of all methods."""
-    analysis = _analysed(options, extras=False)
+    analysis = _analysis(options)
+    shown = summary(analysis)
     clear()
     if options.json:
         results = [{"protocol": name, **_record(outcome)} for name, outcome in analysis.results.items()]
@@ -139,15 +122,13 @@ def estimate(options: argparse.Namespace) -> None:
     elif options.csv:
         _csv(estimate_table(analysis))
     else:
-        write(summary(analysis))
-        write("")
-        write(_text_table(analysis))
+        table = method_table(analysis)
+        narrow = render.Grid(table.header[:4], [row[:4] for row in table.body], note=table.note)
+        write(f"{shown}\n\n{render.text(narrow)}")
     _warn(analysis.warned)
 
 
 def _context(analysis: Analysis) -> dict[str, Any]:
-    import cvstats
-
     return {
         "cvstats_version": cvstats.__version__,
         "metric": analysis.metric.name,
@@ -183,22 +164,13 @@ def _plain(value: Any) -> Any:
 
 def estimate_table(analysis: Analysis) -> pd.DataFrame:
     """Return one row per method, with the result variables' own names."""
-    rows = []
-    for name, outcome in analysis.results.items():
-        scalars = {str(v): plain(outcome[v].values[()]) for v in outcome.data_vars if outcome[v].ndim == 0}
-        labels = {str(c): plain(outcome[c].values[()]) for c in ("metric", "conf_level", "interval")}
-        rows.append({"protocol": name, "method": str(outcome["method"].item()), **scalars, **labels})
+    rows = [
+        {"protocol": name, "method": str(outcome["method"].item()), **tidy(outcome).to_dict("records")[0]}
+        for name, outcome in analysis.results.items()
+    ]
     table = pd.DataFrame(rows)
     counts = [name for name in table.columns if str(name).startswith("n_")]
     return table.astype(dict.fromkeys(counts, "Int64"))
-
-
-def _text_table(analysis: Analysis) -> str:
-    from cvstats.tables.render import Cell, Grid, text
-
-    table = method_table(analysis)
-    body = [[Cell(cell.text) for cell in row[:4]] for row in table.rows]
-    return text(Grid(table.head[:4], body, labels=1, note=table.note))
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -211,22 +183,23 @@ def compare(options: argparse.Namespace) -> None:
     stage("Comparing")
     common = {"level": options.level, "times": options.draws, "rng": options.seed}
     if options.a is None:
-        from cvstats.compare.best import best_set
-
         found = best_set(cube, metric, **common)
-        clear()
-        _show_best(options, found)
-        return
-    from cvstats.compare.contrasts import contrast
-
-    sides = {side: _side(cube, getattr(options, side), f"--{side}") for side in ("a", "b")}
-    found = contrast(cube, metric, **sides, **common)
+    else:
+        sides = {side: _side(cube, getattr(options, side), f"--{side}") for side in ("a", "b")}
+        found = contrast(cube, metric, **sides, **common)
     clear()
-    _show_contrast(options, found)
+    if options.json:
+        _json({"seed": options.seed, **_record(found)})
+    elif options.csv:
+        _csv(_best_first(found) if options.a is None else tidy(found))
+    elif options.a is None:
+        _show_best(options, found)
+    else:
+        _show_contrast(options, found)
 
 
 def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
-    known = {str(plain(name)): plain(name) for name in cube["configuration"].values}
+    known = {str(name): name for name in words.labels_of(cube, "configuration")}
     if len(names) == 1 and names[0] not in known and "=" in names[0]:
         coordinate, _, value = names[0].partition("=")
         if coordinate in cube.coords and cube[coordinate].dims == ("configuration",):
@@ -236,80 +209,58 @@ def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
             return {coordinate: values[value]}
     for name in names:
         if name not in known:
-            from cvstats._check import nearest
-
             raise InputError(f"{option}: no configuration {name!r}{nearest(name, known)}; found {show(known)}.")
     return known[names[0]] if len(names) == 1 else [known[name] for name in names]
 
 
-def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
-    from cvstats.tables import format_table, tidy
-    from cvstats.tables.layout import decimals
-
-    table = tidy(found)
+def _best_first(found: xr.Dataset) -> pd.DataFrame:
     sign = -1 if float(found["difference"].min()) < 0 else 1
-    table = table.assign(_key=sign * table["difference"]).sort_values("_key", kind="stable").drop(columns="_key")
-    if options.json:
-        _json({"seed": options.seed, **_record(found)})
-    elif options.csv:
-        _csv(table)
-    else:
-        level, metric = percent(float(found["conf_level"])), metric_words(found["metric"].item())
-        write(
-            f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
-            f"{metric} at the {level} level (seed {options.seed})."
-        )
-        inside = table[table["in_set"].astype(bool)].head(30)
-        inside = inside.assign(configuration=[printable(name) for name in inside["configuration"]])
-        write("")
-        write(
-            format_table(
-                inside,
-                values=["configuration", "estimate", "difference", "std_error", "p_value"],
-                stars=False,
-                digits=decimals(found["std_error"].values),
-            )
-        )
-        if len(inside) < int(found["n_set"]):
-            write(f"... and {int(found['n_set']) - len(inside)} more (--csv lists all)")
+    return tidy(found).sort_values("difference", key=lambda gap: sign * gap, kind="stable")
+
+
+def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
+    table = _best_first(found)
+    inside = table[table["in_set"].astype(bool)].head(30)
+    inside = inside.assign(configuration=[words.printable(name) for name in inside["configuration"]])
+    columns = ["configuration", "estimate", "difference", "std_error", "p_value"]
+    level, metric = words.level_words(float(found["conf_level"])), words.metric_words(found["metric"].item())
+    write(
+        f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
+        f"{metric} at the {level} level (seed {options.seed}).\n"
+    )
+    write(format_table(inside, values=columns, stars=False, digits=words.decimals(found["std_error"].values)))
+    if len(inside) < int(found["n_set"]):
+        write(f"... and {int(found['n_set']) - len(inside)} more (--csv lists all)")
 
 
 def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
-    if options.json:
-        _json({"seed": options.seed, **_record(found)})
-        return
-    if options.csv:
-        from cvstats.tables import tidy
-
-        _csv(tidy(found))
-        return
-    from cvstats.tables.layout import p_text
-    from cvstats.tables.words import places_of, spread_of
-
-    digits = places_of(spread_of(found), float(found["estimate"]))
-    metric, level = metric_words(found["metric"].item()), percent(float(found["conf_level"]))
+    digits = words.places_of(words.spread_of(found), float(found["estimate"]))
+    metric, level = words.metric_words(found["metric"].item()), words.level_words(float(found["conf_level"]))
     write(
-        f"Difference in {metric}, a - b: {number(found['estimate'], digits)} "
-        f"({level} interval {between(found, digits)}), P = {p_text(float(found['p_value']))}"
+        f"Difference in {metric}, a - b: {words.number(found['estimate'], digits)} "
+        f"({level} interval {words.limits_text(found, digits)}), P = {words.p_text(float(found['p_value']))}"
     )
     for side in ("a", "b"):
-        value = number(found[f"estimate_{side}"], digits)
-        chosen = f", selected {printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
+        value = words.number(found[f"estimate_{side}"], digits)
+        chosen = (
+            f", selected {words.printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
+        )
         write(f"{side}: {value}{chosen}")
     write(f"Seed {options.seed}, {options.draws} draws.")
 
 
 def describe(options: argparse.Namespace) -> None:
-    """Print what was read and what is worth knowing about it."""
-    from .describing import described
-
-    cube = read(options)
+    """Print what was read and what is worth knowing about it, without estimating anything."""
+    looked = Analysis(read(options))
     stage("Looking")
-    facts, remarks, record = described(cube)
+    design, remarks = looked.design, looking_remarks(looked)
+    facts = read_facts(looked.cube, design, looked.source)
     clear()
     if options.json:
-        _json(record)
+        _json({**looked.source, **asdict(design), "remarks": [remark.text for remark in remarks]})
         return
+    if design.tuning:
+        facts.append(("Tuning values", ", ".join(f"{k} {a:g} to {b:g}" for k, (a, b, _) in design.tuning.items())))
     wide = max(len(name) for name, _ in facts)
     for name, text in facts:
         write(f"{name.ljust(wide)}  {text}")
@@ -319,8 +270,6 @@ def describe(options: argparse.Namespace) -> None:
 
 def convert(options: argparse.Namespace) -> None:
     """Write the predictions as a cube or a long table."""
-    from cvstats.read import write_cube
-
     if not options.files and not options.example:
         raise InputError("convert needs FILE and OUT, or --example NAME and OUT.")
     refuse_inputs(options.target, options)
@@ -328,8 +277,8 @@ def convert(options: argparse.Namespace) -> None:
     stage("Writing")
     write_cube(cube, options.target)
     clear()
-    sizes = f"{several(cube.sizes['sample'], 'sample')}, {several(cube.sizes['configuration'], 'configuration')}"
-    write(f"Wrote {options.target}: {sizes}, {several(cube.sizes.get('repeat', 1), 'repeat')}.")
+    sizes = [words.several(cube.sizes.get(dim, 1), dim) for dim in ("sample", "configuration", "repeat")]
+    write(f"Wrote {options.target}: {', '.join(sizes)}.")
 
 
 def _json(value: Any) -> None:

@@ -13,6 +13,7 @@ import xarray as xr
 from cvstats._check import InputError, check_dim, check_option, nearest, plain, show, warn
 from cvstats._results import qualifiers, result
 from cvstats.cube.align import aligned
+from cvstats.metrics import get_metric
 
 Dims = str | Sequence[str]
 
@@ -167,8 +168,6 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str | None = N
         check_option(direction, ("minimize", "maximize"), "direction")
     known = None
     if "metric" in x.coords and x["metric"].ndim == 0:
-        from cvstats.metrics import get_metric
-
         with suppress(InputError):
             known = str(get_metric(str(x["metric"].values)).direction)
     if default is None and known and direction and known != direction:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import check_level
+from cvstats._check import check_level, entropy
 from cvstats._results import call_text, names_of, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_cube
+from cvstats.judge import scored
+from cvstats.kernels import Problem
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.protocols.bootstrap import design_sizes, warn_once
+from cvstats.resample import given_draws, make_draws
 
-from .pairs import check_draws
+from .contrasts import check_draws
 
 BLOCK = 64  # draws compared at a time
-
-if TYPE_CHECKING:
-    from cvstats.metrics import Metric
 
 
 def best_set(
@@ -78,58 +83,50 @@ def best_set(
     >>> bool(found.in_set.sel(configuration=found.selected)), bool(found.n_set < 30)
     (True, True)
     """
-    from cvstats._check import entropy
-    from cvstats.cube.align import map_batches
-    from cvstats.cube.blocks import problem_on
-    from cvstats.cube.make import check_cube
-    from cvstats.judge import scored
-    from cvstats.metrics import bound_metric, score
-    from cvstats.protocols.bootstrap import design_sizes, warn_once
-    from cvstats.resample import given_draws, make_draws
-
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
+    bound = bound_metric(metric, cube, notes)
     seed = entropy(rng)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        scores = own.values.astype(float)
-        weights = make_draws(part, found, times, seed, strata) if draws is None else given_draws(draws, part)
-        data, (table,) = scored(found, problem_on(part, found), weights)
-        eligible, usable = data.eligible, ~np.isnan(table).any(axis=1)
-        units = design_sizes(part, found, data.rows)[0]
-        sign = float(found.sign)
-        gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
-        full = np.full((4, len(scores)), np.nan)
-        full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
-        names = part["configuration"].values
-        inside = full[3] > 1 - level
-        best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
-        values = {
-            "estimate": ("configuration", scores),
-            "difference": ("configuration", full[0]),
-            "std_error": ("configuration", full[1]),
-            "statistic": ("configuration", full[2]),
-            "p_value": ("configuration", full[3]),
-            "in_set": ("configuration", inside),
-            "selected": names_of(names, best),
-            "n_set": int(inside.sum()),
-            "n_draws": int(usable.sum()),
-        }
-        return xr.Dataset(values, coords={"configuration": part["configuration"].variable})
+        weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
+        data, (table,) = scored(bound, problem_on(part, bound), weights)
+        return best_of(part, bound, data, own.values, table, level)
 
-    out = map_batches(one, cube, score(cube, found))
+    out = map_batches(one, cube, score(cube, bound))
     lost = int(out["p_value"].isnull().sum())
     if bool((out["n_draws"] == 0).any()):
         notes.append("no draw could be used (too few samples for the metric), so nothing can be tested: NaN")
     elif lost:
         notes.append(f"{lost} configurations did not predict every sample and are not in the set: NaN")
     warn_once("best_set", notes)
-    call = call_text("best_set", metric=found.name, level=level, times=times, rng=rng, strata=strata)
-    return result(out, method="best_set", metric=found.name, conf_level=level, interval="none", call=call, cube=cube)
+    call = call_text("best_set", metric=bound.name, level=level, times=times, rng=rng, strata=strata)
+    return result(out, method="best_set", metric=bound.name, conf_level=level, interval="none", call=call, cube=cube)
+
+
+def best_of(
+    cube: xr.DataArray, metric: Metric, data: Problem, own: np.ndarray, table: np.ndarray, level: float
+) -> xr.Dataset:
+    """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
+    scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
+    units = design_sizes(cube, metric, data.rows)[0]
+    sign = float(metric.sign)
+    gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
+    full = np.full((4, len(scores)), np.nan)
+    full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
+    inside = full[3] > 1 - level
+    best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
+    columns = ("estimate", "difference", "std_error", "statistic", "p_value", "in_set")
+    variables = {
+        **{name: ("configuration", values) for name, values in zip(columns, (scores, *full, inside), strict=True)},
+        "selected": names_of(cube["configuration"].values, best),
+        "n_set": int(inside.sum()),
+        "n_draws": int(usable.sum()),
+    }
+    return xr.Dataset(variables, coords={"configuration": cube["configuration"].variable})
 
 
 def distances(

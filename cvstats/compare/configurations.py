@@ -10,8 +10,11 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
 from cvstats._results import call_text, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.arrays import problem
 from cvstats.cube.make import check_cube
 from cvstats.kernels.placements import delong, placements
+from cvstats.metrics import bound_metric
 
 from .location import wald
 
@@ -58,10 +61,6 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
     (5, 0, 0.0625)
     """
     from scipy.special import bdtr, chdtrc
-
-    from cvstats.cube.arrays import problem
-    from cvstats.judge import map_batches
-    from cvstats.metrics import bound_metric
 
     check_option(distribution, ("exact", "chi2", "corrected"), "distribution")
     places = one_pair(cube, a, b)
@@ -154,8 +153,6 @@ def delong_test(
     >>> round(float(test.estimate), 4), round(float(test.p_value), 4)
     (0.3333, 0.2207)
     """
-    from cvstats.judge import map_batches
-
     level = check_level(level)
     if other is None:
         first, second = one_pair(cube, a, b)
@@ -205,10 +202,12 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
 
 def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the AUC of every configuration (placements averaged over repeats), their covariance, and sample size."""
-    from cvstats.cube.arrays import problem
-    from cvstats.metrics import bound_metric
-
     data = problem(cube, bound_metric("auc", cube))
+    if data.model is not None:
+        raise InputError(
+            "metric 'auc' ranks predictions of different samples, and delong_test takes them for those of one model, "
+            "but in a separate-sampling cube (dimension 'partner') every pair of folds has its own; use contrast()."
+        )
     if data.n_classes != 2 or data.p.ndim == 4:
         raise InputError("delong_test is for two classes; compare multi-class AUCs with contrast().")
     seen = ~np.isnan(data.p).any(axis=(1, 2))

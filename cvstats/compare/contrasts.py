@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, plain
+from cvstats._check import InputError, check_count, check_level, entropy, plain
 from cvstats._results import call_text, result
+from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on
+from cvstats.cube.make import check_cube
+from cvstats.judge import Rules, decide, scored
+from cvstats.metrics import Metric, bound_metric, score
+from cvstats.protocols.bootstrap import warn_once
+from cvstats.protocols.common import final_choice
+from cvstats.protocols.tuning import present
+from cvstats.resample import given_draws, make_draws
+from cvstats.resample.draws import Draws
+from cvstats.select import select_best
 
 from .configurations import family
 from .location import wald
-from .pairs import check_draws, present_rows
-
-if TYPE_CHECKING:
-    from cvstats.metrics import Metric
-    from cvstats.resample.draws import Draws
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
 # of all N over data sets. KAPPA covers what refitted models add, as in the calibrated interval of the winner.
@@ -98,13 +104,6 @@ def contrast(
     >>> bool(tuned.conf_low < tuned.estimate < tuned.conf_high), int(one.df)
     (True, 199)
     """
-    from cvstats._check import entropy
-    from cvstats.cube.align import map_batches
-    from cvstats.cube.make import check_cube
-    from cvstats.metrics import bound_metric
-    from cvstats.protocols.bootstrap import warn_once
-    from cvstats.select import select_best
-
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
@@ -112,138 +111,107 @@ def contrast(
     ours, theirs = family(cube, plain(a), "a"), family(cube, plain(b), "b")
     if len(ours) == len(theirs) and set(ours) == set(theirs):
         raise InputError("`a` and `b` name the same configurations; there is nothing to compare.")
-    found = bound_metric(metric, cube.isel(configuration=np.union1d(ours, theirs)), notes)
+    bound = bound_metric(metric, cube.isel(configuration=np.union1d(ours, theirs)), notes)
     single = len(ours) == 1 and len(theirs) == 1
     strategy = select_best if select is None else select
     seed = entropy(rng)
     flat: list[bool] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        pair, mine = _common(part, ours, theirs)
-        weights = _draws(pair, found, draws, times, seed, strata)
+        pair, inside = _common(part, ours, theirs)
+        weights = _draws(pair, bound, draws, times, seed, strata)
+        units = len(np.unique(pair["group"].values)) if "group" in pair.coords else pair.sizes["sample"]
         if single:
-            values = _two(pair, mine, found, weights)
+            sides, variance, values, scores = _two(pair, inside, bound, weights, units)
         else:
-            values = _families(pair, mine, found, weights, strategy, seed)
-        out = _limits(values, _units(pair), level)
-        flat.append(bool(np.isnan(out["p_value"])))
-        if keep_draws:
-            out["draw_estimate"] = ("draw", values["draws"])
-        return xr.Dataset(out)
+            sides, variance, values, scores = _families(pair, inside, bound, weights, Rules(strategy, seed=seed))
+        error, df = np.sqrt(variance), units - 1.0
+        noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
+        tested = error if error > noise and df > 0 else np.nan
+        flat.append(bool(np.isnan(tested)))
+        out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
+        out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum())}
+        return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out)
 
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite losses have no difference: NaN
-        out = map_batches(one, cube)
+    out = map_batches(one, cube)
     if any(flat):
         cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
         notes.append(f"the difference does not vary over draws{cells}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
     kind = "paired bootstrap contrast" if single else "contrast of tuned families"
-    call = call_text("contrast", metric=found.name, a=a, b=b, level=level, times=times, rng=rng, strata=strata)
-    return result(out, method=kind, metric=found.name, conf_level=level, interval="t", call=call, cube=cube)
+    call = call_text("contrast", metric=bound.name, a=a, b=b, level=level, times=times, rng=rng, strata=strata)
+    return result(out, method=kind, metric=bound.name, conf_level=level, interval="t", call=call, cube=cube)
+
+
+def check_draws(times: int, draws: Any) -> None:
+    """Raise unless there will be enough draws for a standard error."""
+    check_count(times, "times", minimum=20)
+    if isinstance(draws, xr.DataArray) and draws.sizes.get("draw", 0) < 20:
+        raise InputError(f"`draws` holds {draws.sizes.get('draw', 0)} draws; at least 20 are needed, 1000 advisable.")
 
 
 def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[xr.DataArray, np.ndarray]:
-    """Return the configurations of both sides on the samples that both predicted, and where the first side is."""
-    places = np.unique(np.concatenate([ours, theirs]))
-    part = cube.isel(configuration=places)
-    part = part.compute() if hasattr(part.variable._data, "__dask_graph__") else part
-    mine, other = np.searchsorted(places, ours), np.searchsorted(places, theirs)
-    present = present_rows(part)
-    rows = present[:, mine].any(axis=1) & present[:, other].any(axis=1)
+    """Return the configurations of both sides on the samples that both predicted, and which belong to either side."""
+    places = np.union1d(ours, theirs)
+    part = cube.isel(configuration=places).compute()
+    inside = np.stack([np.isin(places, side) for side in (ours, theirs)])
+    there = present(part).transpose("sample", "configuration").values
+    rows = there[:, inside[0]].any(axis=1) & there[:, inside[1]].any(axis=1)
     if not rows.any():
         raise InputError("`a` and `b` have no sample in common that both predicted.")
-    inside = np.zeros((2, len(places)), bool)
-    inside[0, mine] = inside[1, other] = True
     return part.isel(sample=rows), inside
 
 
-def _draws(cube: xr.DataArray, metric: Metric, given: xr.DataArray | None, times: int, seed: int, strata: Any) -> Draws:
-    from cvstats.resample import given_draws, make_draws
+def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int, strata: Any) -> Draws:
 
     if given is None:
         return make_draws(cube, metric, times, seed, strata)
-    if (
-        isinstance(given, xr.DataArray) and "sample" in given.indexes
-    ):  # draws over all samples serve the samples at hand
+    if isinstance(given, xr.DataArray) and "sample" in given.indexes:  # of all samples, those at hand
         given = given.isel(sample=np.isin(given.indexes["sample"], cube.indexes["sample"]))
     return given_draws(given, cube)
 
 
-def _units(cube: xr.DataArray) -> int:
-    return len(np.unique(cube["group"].values)) if "group" in cube.coords else cube.sizes["sample"]
+Contrasted = tuple[dict[str, Any], float, np.ndarray, np.ndarray]  # both sides, variance, draws, scores
 
 
-def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws) -> dict[str, Any]:
-    """Return the difference of two configurations and its values over draws."""
-    from cvstats.cube.blocks import problem_on
-    from cvstats.judge import scored
-    from cvstats.metrics import score
-
-    first, second = (int(np.flatnonzero(side)[0]) for side in inside)
+def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, units: int) -> Contrasted:
+    """Contrast two configurations."""
+    at = inside.argmax(axis=1)
     _, (table,) = scored(metric, problem_on(cube, metric, compete=False), draws)
-    values = table[:, first] - table[:, second]
-    own = score(cube, metric).values
+    values = table[:, at[0]] - table[:, at[1]]
     kept = values[~np.isnan(values)]
-    units = _units(cube)
     variance = np.var(kept, ddof=1) * units / (units - 1) if len(kept) > 1 and units > 1 else np.nan
-    names = cube["configuration"].values
-    return {"a": own[first], "b": own[second], "naive": own[first] - own[second], "variance": variance,
-            "selected": (names[first], names[second]), "draws": values, "noise": _noise(own)}  # fmt: skip
+    own = score(cube, metric).values[at]
+    return _sides(own, own, cube["configuration"].values[at]), variance, values, own
 
 
-def _families(
-    cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, select: Any, seed: int
-) -> dict[str, Any]:
-    """Return the difference of two tuned families and its values over draws."""
-    from cvstats.cube.blocks import problem_on
-    from cvstats.judge import Rules, decide
-    from cvstats.protocols.common import final_choice
-
+def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: Rules) -> Contrasted:
+    """Contrast what tuning picks from two families."""
     value, standing, choices = [], [], []
     for side in inside:
         part = cube.isel(configuration=side)
-        out = decide(metric, problem_on(part, metric), draws, Rules(select, seed=seed))
-        choice = final_choice(part, metric, select=select, std_error=np.sqrt(out.score_variance), known=out.problem)
+        out = decide(metric, problem_on(part, metric), draws, rules)
+        error = np.sqrt(out.score_variance)
+        choice = final_choice(part, metric, select=rules.select, std_error=error, known=out.problem)
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
     values = value[0] - value[1]
     kept = ~np.isnan(values)
-    found = {"a": np.nan, "b": np.nan, "variance": np.nan}
+    means, variance = [np.nan, np.nan], np.nan
     if kept.sum() > 1:
+        means = [float(side[kept].mean()) for side in value]
         chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
-        sampling = max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG
-        found = {
-            "a": float(value[0][kept].mean()),
-            "b": float(value[1][kept].mean()),
-            "variance": KAPPA * sampling + chosen,
-        }
-    naive = choices[0].value - choices[1].value
-    scores = np.concatenate([choice.scores for choice in choices])
+        variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    sides = _sides(means, [choice.value for choice in choices], [choice.label for choice in choices])
+    return sides, variance, values, np.concatenate([choice.scores for choice in choices])
+
+
+def _sides(estimate: Any, naive: Any, selected: Any) -> dict[str, Any]:
     return {
-        **found,
-        "naive": naive,
-        "selected": (choices[0].label, choices[1].label),
-        "draws": values,
-        "noise": _noise(scores),
-    }
-
-
-def _noise(scores: np.ndarray) -> float:
-    """Return the size of a standard error that is nothing but rounding."""
-    return float(16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0))
-
-
-def _limits(values: dict[str, Any], units: int, level: float) -> dict[str, Any]:
-    error, df = np.sqrt(values["variance"]), units - 1.0
-    varies = error > values["noise"] and df > 0
-    return {
-        **wald(values["a"] - values["b"], error if varies else np.nan, df, level, bounds=True),
-        "std_error": error,
-        "estimate_a": values["a"],
-        "estimate_b": values["b"],
-        "naive": values["naive"],
-        "selected_a": values["selected"][0],
-        "selected_b": values["selected"][1],
-        "n_draws": int((~np.isnan(values["draws"])).sum()),
+        "estimate_a": estimate[0],
+        "estimate_b": estimate[1],
+        "naive": naive[0] - naive[1],
+        "selected_a": selected[0],
+        "selected_b": selected[1],
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError
+from cvstats._check import InputError, check_count, check_option
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, Weights, kernel
 from cvstats.kernels.sums import SumKernel
@@ -27,6 +27,10 @@ CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
 
 
+def _silent(*_: Any) -> None:
+    """Show no progress."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """How a draw chooses, and how the work is cut: options that travel together."""
@@ -36,6 +40,11 @@ class Rules:
     seed: int = 0  # of the tie keys
     batch: int | None = None  # draws at a time
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_option(self.ties, ("random", "first"), "ties")
+        if self.batch is not None:
+            check_count(self.batch, "batch")
 
 
 @dataclass(frozen=True)
@@ -132,15 +141,15 @@ def decide(
     best_wins = rules.select is select_best
     in_place = best_wins and judges is None
 
-    def make(known: Problem) -> _Choose:
+    def make(known: Problem) -> Choose:
         own = _on(draws, known)
         others = judge.on(known.rows) if judge is not None and in_place else None
         keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
-        return _Choose(metric, own, others, rules, keys, best_wins, in_place)
+        return Choose(metric, own, others, rules, keys, in_place)
 
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
-    best = _merged(blocks, rules.ties)
+    best = merged(blocks, rules.ties)
     places = np.flatnonzero(known.eligible)
     variance = _variance(best.deviation, int(best.usable.sum()))
     place = best.place
@@ -175,7 +184,7 @@ class _Chosen:
 
 
 @dataclass(frozen=True)
-class _Choose:
+class Choose:
     """Choose and, where possible, judge on one block of configurations; an object so that workers can receive it."""
 
     metric: Metric
@@ -183,15 +192,15 @@ class _Choose:
     judge: Draws | None
     rules: Rules
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
-    best_wins: bool
-    in_place: bool  # whether the block's winners are judged here, on the same predictions
+    in_place: bool = True  # whether the block's winners are judged here, on the same predictions
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> _Chosen:
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = _silent) -> _Chosen:
+        """Return what the block's configurations, `columns` of the cube, chose in every draw."""
         draws, judge, m = self.draws, self.judge, len(columns)
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
         check = LabelCheck.of(self.metric, block)
-        assured = draws.assures(check)
-        out = _blank(draws.times, m, 0 if self.best_wins else m)
+        best_wins = self.rules.select is select_best
+        out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
             now = slice(start, stop)
             weights, out.redrawn[now] = draws.weights(start, stop)
@@ -201,9 +210,9 @@ class _Choose:
             else:  # all samples go along as one more draw
                 criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
-            out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
+            out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
-            if not self.best_wins:
+            if not best_wins:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
             else:
@@ -211,8 +220,8 @@ class _Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                fit = out.usable[now] if assured and judge is None else check.chosen(right)
-                out.value[now] = np.where(fit, Decision(columns[local]).judged(scorer, right, columns), np.nan)
+                value = Decision(columns[local]).judged(scorer, right, columns)
+                out.value[now] = np.where(check.chosen(right), value, np.nan)
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
@@ -251,17 +260,17 @@ def _with_all(counts: np.ndarray) -> Weights:
     return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
 
 
-def _merged(blocks: list[_Chosen], ties: str) -> _Chosen:
+def merged(blocks: list[_Chosen], ties: str) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
-    merged = blocks[0]
+    out = blocks[0]
     for block in blocks[1:]:
-        better = (block.best > merged.best) | (np.isnan(merged.best) & ~np.isnan(block.best))
+        better = (block.best > out.best) | (np.isnan(out.best) & ~np.isnan(block.best))
         if ties == "random":
-            better |= (block.best == merged.best) & (block.key < merged.key)
+            better |= (block.best == out.best) & (block.key < out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
-        merged = replace(merged, **{name: np.where(better, new, getattr(merged, name)) for name, new in won.items()})
+        out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
     return replace(
-        merged,
+        out,
         score=np.concatenate([block.score for block in blocks]),
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
@@ -357,7 +366,8 @@ def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iter
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
     wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (512, n + 2 * m)
-    step = batch or max(QUANTUM, min(wide, CELLS // max(1, width) // QUANTUM * QUANTUM))
+    most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
+    step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
         yield start, min(start + step, times)
 

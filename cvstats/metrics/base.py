@@ -375,7 +375,7 @@ def bound_metric(
     """
     metric = get_metric(metric)
     if _is_separate(cube):
-        _refuse_separate(metric)
+        _refuse_separate(metric, cube)
     return bind(metric, cube, notes)
 
 
@@ -397,10 +397,12 @@ def _is_separate(cube: xr.DataArray) -> bool:
     return "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)
 
 
-def _refuse_separate(metric: Metric) -> None:
+def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:
     """Raise for what a separate-sampling cube cannot tell: ranks across models, and what depends on the class ratio."""
     where = "in a separate-sampling cube (dimension 'partner')"
     instead = "metrics that need no prior are balanced_accuracy, sensitivity and specificity"
+    if metric.statistic == "auc" and "partner" in cube.dims:
+        return  # ranked model by model
     if metric.family in ("rank", "custom"):
         does = "ranks" if metric.family == "rank" else "may compare"
         raise InputError(

@@ -32,7 +32,8 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
     For more than two classes Hand and Till's average over pairs of classes. Higher scores always mean the positive
     class (no direction is guessed). NaN when a class is absent. Pooling scores over folds assumes that they are
-    comparable across folds; `describe_cube` tests it.
+    comparable across folds; `describe_cube` tests it. Where classes were sampled separately, a positive and a negative
+    are compared under the model that left both out.
 
     References
     ----------

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, plain, show
+from cvstats._check import InputError, check_dim, show
+from cvstats.tables.words import labels_of
 
-from .style import COLOURS, DASHES, INK, MARKERS, MUTED, axes, calm, figure_class, literal
+from .style import INK, MUTED, axes, calm, figure_class, line_style, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +58,7 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     if result["mean_rank"].ndim != 1:
         raise InputError(f"`result` has dims {show(result['mean_rank'].dims)}; pick one table first with .sel().")
     by = result["mean_rank"].dims[0]
-    names = [str(plain(n)) for n in (result[by].values if by in result.coords else np.arange(result.sizes[by]))]
+    names = [str(name) for name in labels_of(result, by)]
     ranks = result["mean_rank"].values
     member = result["clique"].transpose(by, "clique").values.astype(bool)
     order = np.argsort(ranks, kind="stable")
@@ -78,12 +79,8 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     cd = float(result["cd"])
     if np.isfinite(cd):
         end = min(low + cd, high + pad)
-        ax.annotate(
-            "",
-            (end, 1.0),
-            (low, 1.0),
-            arrowprops={"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "shrinkA": 0, "shrinkB": 0},
-        )
+        bar = {"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (end, 1.0), (low, 1.0), arrowprops=bar)
         ax.text((low + end) / 2, 1.08, f"CD = {cd:.3g}", ha="center", va="bottom", fontsize=9)
     for place, method in enumerate(order):
         near = place < left
@@ -152,28 +149,27 @@ def plot_bias(
     lines = [dim for dim in mean.dims if dim not in (x, columns)]
     if len(lines) > 1:
         raise InputError(f"`table` has dims {show(lines)} besides {x!r} and {columns!r}; at most one can become lines.")
-    heads = _labels(table, columns)
+    heads = labels_of(table, columns)
     rows = 2 if spread else 1
     if figure is None:
         figure = figure_class()(figsize=(2.6 * len(heads) + 0.6, 2.4 * rows), layout="constrained")
     panels: np.ndarray = figure.subplots(rows, len(heads), sharex=True, sharey="row", squeeze=False)
     where = np.arange(table.sizes[x], dtype=float)  # sizes are often 20 ... 1500: evenly spaced, as categories
-    along = lines[0] if lines else None
-    names: list[Any] = list(_labels(table, along)) if along is not None else [None]
+    names: list[Any] = labels_of(table, lines[0]) if lines else [None]
     for column, head in enumerate(heads):
         part = table.isel({columns: column})
         for at, name in enumerate(names):
-            one = part.isel({along: at}) if along is not None else part
-            look = _look(at)
+            one = part.isel({lines[0]: at}) if lines else part
+            look = {**line_style(at), "ms": 3, "lw": 1}
             centre = one["estimate"].values
             bars = np.nan_to_num(np.stack([centre - one["conf_low"].values, one["conf_high"].values - centre]))
             dodge = 0.3 * ((at + 0.5) / len(names) - 0.5)
-            label = None if name is None else str(plain(name))
+            label = None if name is None else str(name)
             panels[0, column].errorbar(where + dodge, centre, yerr=bars, capsize=2, label=label, **look)
             if spread:
                 panels[1, column].plot(where, one["std_dev"].values, **look)
         panels[0, column].axhline(0, color=MUTED, lw=0.8, zorder=0)
-        literal([panels[0, column].set_title(str(plain(head)), fontsize=10)])
+        literal([panels[0, column].set_title(str(head), fontsize=10)])
         panels[-1, column].set_xlabel(x)
     panels[0, 0].set_ylabel("mean bias")
     if spread:
@@ -181,25 +177,8 @@ def plot_bias(
     for panel in panels.ravel():
         calm(panel)
     for panel in panels[-1]:
-        panel.set_xticks(where, [str(plain(spot)) for spot in _labels(table, x)], rotation=45, fontsize=8)
-    if along is not None:
-        legend = figure.legend(
-            *panels[0, 0].get_legend_handles_labels(), loc="outside right center", title=str(along), fontsize=8
-        )
-        literal(legend.get_texts())
+        panel.set_xticks(where, [str(spot) for spot in labels_of(table, x)], rotation=45, fontsize=8)
+    if lines:
+        entries = panels[0, 0].get_legend_handles_labels()
+        literal(figure.legend(*entries, loc="outside right center", title=str(lines[0]), fontsize=8).get_texts())
     return panels
-
-
-def _look(at: int) -> dict[str, Any]:
-    """Return colour, marker and dash of the line number `at`; colour is never the only cue."""
-    return {
-        "color": COLOURS[at % len(COLOURS)],
-        "marker": MARKERS[at % len(MARKERS)],
-        "ls": DASHES[at % len(DASHES)],
-        "ms": 3,
-        "lw": 1,
-    }
-
-
-def _labels(table: xr.Dataset, dim: Any) -> np.ndarray:
-    return np.asarray(table[dim].values) if dim in table.coords else np.arange(table.sizes[dim])

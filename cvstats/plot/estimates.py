@@ -8,17 +8,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, plain, show
-from cvstats.tables.words import (
-    LONGEST,
-    better,
-    method_words,
-    metric_words,
-    number,
-    percent,
-    places_of,
-    short,
-    spread_of,
-)
+from cvstats.metrics import traits_of
+from cvstats.tables import words
 
 from .style import (
     CLAIM,
@@ -29,10 +20,10 @@ from .style import (
     axes,
     calm,
     legend_above,
-    literal,
     need,
     one_table,
     row_labels,
+    titled,
     width_of,
 )
 
@@ -84,65 +75,49 @@ def plot_intervals(
     rows = results.sizes["method"]
     ax = axes(ax, 6.8, 0.9 + 0.42 * rows)
     at = np.arange(rows)
-    estimate = results["estimate"].values.astype(float)
-    low, high, naive = (_values(results, name) for name in ("conf_low", "conf_high", "naive"))
+    blank = np.full(rows, np.nan)
+    estimate, low, high, naive = (
+        results[name].values.astype(float) if name in results else blank
+        for name in ("estimate", "conf_low", "conf_high", "naive")
+    )
     if truth is not None:
         ax.axvline(float(truth), color=INK, lw=1, ls=(0, (1, 1.5)), label="truth", zorder=1)
     moved = np.abs(naive - estimate) > 0
     ax.hlines(at[moved], estimate[moved], naive[moved], color=CLAIM, lw=1, ls=(0, (1, 1.5)), zorder=2)
-    ax.hlines(at, low, high, color=HONEST, lw=2.4, zorder=3, label="interval")
+    ax.hlines(at, low, high, color=HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
     for ends in (low, high):
         ax.plot(ends, at, "|", color=HONEST, ms=9, mew=1.6, zorder=3)
-    ax.plot(naive, at, "D", mfc="white", mec=CLAIM, mew=1.4, ms=7, zorder=4, ls="", label="what plain CV claims")
+    claim = "what plain CV claims" if np.isfinite(naive).any() else ""
+    ax.plot(naive, at, "D", mfc="white", mec=CLAIM, mew=1.4, ms=7, zorder=4, ls="", label=claim)
     ax.plot(estimate, at, "o", color=INK, ms=6, zorder=5, ls="", label="estimate")
-    names = [short(method_words(plain(name)), 30) for name in results["method"].values]
+    names = [words.short(words.method_words(name), 30) for name in words.labels_of(results, "method")]
     texts = _number_texts(results) if numbers else []
-    if texts and width_of(ax) <= 4:  # no room at the right: below the name
+    wide = width_of(ax) > 4
+    if texts and not wide:  # no room at the right: below the name
         names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
     row_labels(ax, names)
     ax.set_xlabel(_metric_label(results))
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=6)  # labels of three decimals need room
     calm(ax, grid="x")
-    if not np.isfinite(low).any():
-        _drop_label(ax, "interval")
-    if not np.isfinite(naive).any():
-        _drop_label(ax, "what plain CV claims")
-    if texts and width_of(ax) > 4:
+    if texts and wide:
         right = ax.secondary_yaxis("right")
         right.set_yticks(range(len(texts)), texts)
         right.tick_params(length=0, labelsize=9)
         right.spines["right"].set_visible(False)
     legend_above(ax, 4)
-    if title:
-        literal([ax.set_title(title, loc="left", pad=24 if ax.get_legend() else 6)])
-    return ax
-
-
-def _values(results: xr.Dataset, name: str) -> np.ndarray:
-    if name not in results:
-        return np.full(results.sizes["method"], np.nan)
-    return np.asarray(results[name].values, float)
-
-
-def _drop_label(ax: Axes, label: str) -> None:
-    for artist in [*ax.lines, *ax.collections]:
-        if artist.get_label() == label:
-            artist.set_label("_nolegend_")
+    return titled(ax, title, pad=24 if ax.get_legend() else 6)
 
 
 def _number_texts(results: xr.Dataset) -> list[str]:
     rows = [results.isel(method=row) for row in range(results.sizes["method"])]
-    spreads = np.array([spread_of(one) for one in rows])
+    spreads = np.array([words.spread_of(one) for one in rows])
     usual = float(np.nanmedian(spreads)) if np.isfinite(spreads).any() else np.nan
     texts = []
     for one, spread in zip(rows, spreads, strict=True):
-        value = float(one["estimate"])
-        places = places_of(spread if np.isfinite(spread) else usual, value)
-        text = number(value, places)
-        if "conf_low" in one and np.isfinite(float(one["conf_low"])):
-            text += f" ({number(one['conf_low'], places)} to {number(one['conf_high'], places)})"
-        texts.append(text)
+        places = words.places_of(spread if np.isfinite(spread) else usual, float(one["estimate"]))
+        limits = words.limits_text(one, places)
+        texts.append(words.number(one["estimate"], places) + (f" ({limits})" if limits else ""))
     return texts
 
 
@@ -153,20 +128,12 @@ def _metric_label(result: xr.Dataset) -> str:
     if len(names) > 1:
         raise InputError(f"`results` are in different metrics: {show(sorted(names))}; draw one metric at a time.")
     name = names.pop()
-    return f"{metric_words(name)} ({better(direction)})" if (direction := _direction(name)) else metric_words(name)
-
-
-def _direction(name: str) -> str:
-    from cvstats.metrics import get_metric, prior_error
-
-    try:
-        return (prior_error(0.5) if name == "prior_error" else get_metric(name)).direction
-    except InputError:
-        return ""
+    known = traits_of(name)
+    return words.metric_words(name) + (f" ({words.better(known)})" if known else "")
 
 
 def plot_win_rates(
-    result: xr.Dataset, *, top: int = 12, ax: Axes | None = None, title: str = "", longest: int = LONGEST
+    result: xr.Dataset, *, top: int = 12, ax: Axes | None = None, title: str = "", longest: int = words.LONGEST
 ) -> Axes:
     """Draw how often each configuration wins over the bootstrap draws, the most frequent winner first.
 
@@ -208,50 +175,41 @@ def plot_win_rates(
     rate = result["win_rate"].values.astype(float)
     if np.isnan(rate).all():
         raise InputError("`result` has no win rates to draw: none of its draws was usable.")
-    labels = [plain(name) for name in result["configuration"].values]
+    labels = words.labels_of(result, "configuration")
     chosen = plain(result["selected"].values[()]) if "selected" in result and result["selected"].ndim == 0 else None
     order = [at for at in np.argsort(-np.nan_to_num(rate), kind="stable") if rate[at] > 0]
     shown = order[:top]
     if chosen in labels and labels.index(chosen) not in shown:
         shown.append(labels.index(chosen))
     rest = [at for at in order if at not in shown]
-    names = [short(labels[at], longest) for at in shown]
-    rates = [float(rate[at]) for at in shown]
-    if rest:
-        names.append(f"{len(rest)} others together")
-        rates.append(float(rate[rest].sum()))
-    ax = axes(ax, 6.4, 0.9 + 0.3 * max(1, len(names)))
-    styles: list[dict[str, Any]] = [
-        {"facecolor": HONEST, "edgecolor": HONEST}
-        if at is not None and labels[at] == chosen
-        else {"facecolor": "white", "edgecolor": MUTED, "hatch": "////"}
-        if at is not None
-        else {"facecolor": "white", "edgecolor": MUTED, "ls": (0, (3, 2))}
-        for at in [*shown, *([None] if rest else [])]
+    solid: dict[str, Any] = {"facecolor": HONEST, "edgecolor": HONEST}
+    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": MUTED, "hatch": "////"}
+    bars = [
+        (words.short(labels[at], longest), float(rate[at]), solid if labels[at] == chosen else hatched) for at in shown
     ]
+    if rest:
+        dashed: dict[str, Any] = {"facecolor": "white", "edgecolor": MUTED, "ls": (0, (3, 2))}
+        bars.append((f"{len(rest)} others together", float(rate[rest].sum()), dashed))
+    ax = axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)))
     wide = width_of(ax) > 4  # else there is no room for words beside the bars
-    for row, (value, style) in enumerate(zip(rates, styles, strict=True)):
+    for row, (_, value, style) in enumerate(bars):
         ax.barh(row, value, height=0.62, lw=1, **style)
-        mark = " (selected)" if wide and row < len(shown) and labels[shown[row]] == chosen else ""
-        ax.annotate(
-            f"{percent(value)}{mark}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9
-        )
-    row_labels(ax, names)
-    largest = max(rates, default=1.0)
+        text = words.percent(value) + (" (selected)" if wide and style is solid else "")
+        ax.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    row_labels(ax, [name for name, _, _ in bars])
+    largest = max((value for _, value, _ in bars), default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest, 5.5 if wide else 3.5))
     draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
     ax.set_xlabel(f"wins (% of {draws})" if wide else "wins (% of draws)")
     calm(ax, grid="x")
-    if title:
-        literal([ax.set_title(title, loc="left")])
-    return ax
+    return titled(ax, title)
 
 
 def _percent_ticks(largest: float, most: float) -> tuple[list[float], list[str]]:
     step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2) if largest / s <= most), 0.25 if most > 5 else 0.5)
     ticks = [step * at for at in range(int(np.floor(largest / step + 1e-9)) + 1)]
-    return ticks, [percent(tick) for tick in ticks]
+    return ticks, [words.percent(tick) for tick in ticks]
 
 
 def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> Axes:
@@ -300,32 +258,19 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     calm(ax, grid="y")
     gap = float(curve["optimism"].values[-1]) if "optimism" in curve else abs(naive[-1] - honest[-1])
     if np.isfinite(gap):
-        places = places_of(abs(gap)) if gap else 1  # two digits
-        ax.annotate(
-            f"{number(gap, min(places, 4))}",
-            (x[-1], (naive[-1] + honest[-1]) / 2),
-            (6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            annotation_clip=False,
-        )
+        text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
+        beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
+        ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=9, **beside)
     legend_above(ax, 3)
-    if title:
-        literal([ax.set_title(title, loc="left", pad=24)])
-    return ax
+    return titled(ax, title, pad=24)
 
 
 def _count_ticks(ax: Axes, x: np.ndarray) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter
-
     decades = [m * 10**e for e in range(7) for m in (1, 2, 5)]
     ticks = [tick for tick in decades if x.min() <= tick <= x.max()]
     if len(ticks) > 7:
         ticks = [tick for tick in ticks if str(tick)[0] == "1"]
     if int(x.max()) not in ticks:
         ticks = [tick for tick in ticks if tick * 1.5 < x.max()] + [int(x.max())]
-    ax.xaxis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
-    ax.xaxis.set_minor_locator(FixedLocator([]))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xticklabels([str(tick) for tick in ticks])
+    ax.set_xticks(ticks, [str(tick) for tick in ticks])
+    ax.set_xticks([], minor=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, plain, show
-from cvstats.tables.words import count, method_words, short
+from cvstats._check import InputError, check_dim, show
+from cvstats.tables.words import count, labels_of, method_words, short
 
-from .style import COLOURS, DASHES, HONEST, INK, MARKERS, MUTED, axes, calm, literal, need, one_table, row_labels
+from .style import HONEST, INK, MUTED, axes, calm, line_style, literal, need, one_table, row_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,18 +61,16 @@ def plot_coverage(
     if x is None:
         return _coverage_rows(study, promised, ax, title)
     check_dim(cells.dims, x, "x")
-    lines = [dim for dim in cells.dims if dim != x]
-    if len(lines) > 1:
-        raise InputError(f"`study` has dims {show(lines)} besides {x!r}; at most one can become lines. Use .sel().")
+    lines = _lines(study, "coverage", x, "study")
     ax = axes(ax, 6.4, 3.4)
-    along = lines[0] if lines else None
-    where = study[x].values if x in study.coords else np.arange(study.sizes[x])
-    numeric = np.asarray(where).dtype.kind in "iuf"
-    spot = np.asarray(where, float) if numeric else np.arange(len(where), dtype=float)
+    where = np.asarray(labels_of(study, x))
+    numeric = where.dtype.kind in "iuf"
+    spot = where.astype(float) if numeric else np.arange(len(where), dtype=float)
     _promise(ax, promised, vertical=False)
-    for at, name in enumerate(_labels(study, along)):
-        one = study if along is None else study.isel({along: at})
-        _line(ax, spot, one["coverage"].values, one["coverage_std_error"].values, at, _line_name(name))
+    for at, (name, one) in enumerate(lines):
+        share, error = (one[part].values.astype(float) for part in ("coverage", "coverage_std_error"))
+        bars = 200 * np.nan_to_num(error)
+        ax.errorbar(spot, 100 * share, bars, ms=5, lw=1.3, capsize=2, label=name, **line_style(at))
     if numeric and len(spot) > 2 and spot.min() > 0 and spot.max() / spot.min() > 8:
         ax.set_xscale("log")
         ax.minorticks_off()
@@ -81,9 +80,7 @@ def plot_coverage(
     ax.set_ylabel("intervals that cover the truth (%)")
     calm(ax, grid="y")
     _legend(ax)
-    if title:
-        literal([ax.set_title(title, loc="left")])
-    return ax
+    return titled(ax, title)
 
 
 def _coverage_rows(study: xr.Dataset, promised: float, ax: Axes | None, title: str) -> Axes:
@@ -98,34 +95,21 @@ def _coverage_rows(study: xr.Dataset, promised: float, ax: Axes | None, title: s
     row_labels(ax, [short(name) for name in names])
     ax.set_xlabel("intervals that cover the truth (%)")
     calm(ax, grid="x")
-    if title:
-        literal([ax.set_title(title, loc="left")])
-    return ax
+    return titled(ax, title)
 
 
 def _promised(study: xr.Dataset, level: float | None) -> float:
-    if level is not None:
-        return 100 * float(level)
-    if "conf_level" in study.coords:
-        found = np.unique(np.asarray(study["conf_level"].values, float))
-        found = found[np.isfinite(found)]
-        if len(found) == 1:
-            return 100 * float(found[0])
-        if len(found) > 1:
-            raise InputError(f"`study` holds levels {show(found)}; pick one, or say what to draw with level=.")
-    return float("nan")
+    own = np.asarray(study["conf_level"].values if "conf_level" in study.coords else np.nan, float)
+    levels = np.unique(own[np.isfinite(own)]) if level is None else [level]
+    if len(levels) > 1:
+        raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
+    return 100 * float(levels[0]) if len(levels) else np.nan
 
 
 def _promise(ax: Axes, promised: float, *, vertical: bool) -> None:
     if np.isfinite(promised):
         draw = ax.axvline if vertical else ax.axhline
         draw(promised, color=MUTED, lw=1, ls=(0, (4, 2)), label=f"promised: {promised:g}%", zorder=1)
-
-
-def _line(ax: Axes, spot: np.ndarray, share: Any, error: Any, at: int, label: str) -> None:
-    style: dict[str, Any] = {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
-    bars = 200 * np.nan_to_num(np.asarray(error, float))
-    ax.errorbar(spot, 100 * np.asarray(share, float), bars, ms=5, lw=1.3, capsize=2, label=label, **style)
 
 
 def _legend(ax: Axes) -> None:
@@ -135,22 +119,31 @@ def _legend(ax: Axes) -> None:
         literal(legend.get_texts())
 
 
-def _labels(table: xr.Dataset, dim: Hashable | None) -> list[Any]:
+def _lines(table: xr.Dataset, variable: str, x: str, argument: str) -> list[tuple[str, xr.Dataset]]:
+    """Return the lines that a figure over `x` has, and what they are called."""
+    dims = [dim for dim in table[variable].dims if dim != x]
+    if len(dims) > 1:
+        raise InputError(f"`{argument}` has dims {show(dims)} besides {x!r}; at most one can become lines. Use .sel().")
+    along = dims[0] if dims else None
+    return [
+        (name, table if along is None else table.isel({along: at})) for at, name in enumerate(_line_names(table, along))
+    ]
+
+
+def _line_names(table: xr.Dataset, dim: Hashable | None) -> list[str]:
+    """Return what the lines along a dim are called; without one, the name of the only line."""
     if dim is None:
-        return [table["method"].item() if "method" in table.coords and table["method"].ndim == 0 else ""]
-    return [plain(label) for label in (table[dim].values if dim in table.coords else range(table.sizes[dim]))]
-
-
-def _line_name(name: Any) -> str:
-    return short(method_words(name), 30)
+        alone = "method" in table.coords and table["method"].ndim == 0
+        return [short(method_words(table["method"].item()) if alone else "", 30)]
+    return [short(method_words(name), 30) for name in labels_of(table, dim)]
 
 
 def _row_names(table: xr.Dataset, dims: tuple[Hashable, ...]) -> list[str]:
-    rows = [""]
-    for dim in dims:
-        labels = [_line_name(n) if dim == "method" else f"{dim} {short(n, 20)}" for n in _labels(table, dim)]
-        rows = [f"{row}, {label}" if row else label for row in rows for label in labels]
-    return rows if dims else [_line_name(_labels(table, None)[0])]
+    parts = [
+        _line_names(table, dim) if dim == "method" else [f"{dim} {short(name, 20)}" for name in labels_of(table, dim)]
+        for dim in dims
+    ]
+    return [", ".join(row) for row in product(*parts)] if dims else _line_names(table, None)
 
 
 def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", mark: float | None = None) -> Axes:
@@ -190,21 +183,16 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     if "prior" not in result["estimate"].dims:
         raise InputError("`result` has one prior only; a curve needs several, as from prior_curve().")
     one_table(result, "estimate", {"prior", "method", "configuration"}, "result")
-    lines = [dim for dim in result["estimate"].dims if dim != "prior"]
-    if len(lines) > 1:
-        raise InputError(f"`result` has dims {show(lines)} besides 'prior'; at most one can become lines. Use .sel().")
+    lines = _lines(result, "estimate", "prior", "result")
     ax = axes(ax, 6.4, 3.6)
-    along = lines[0] if lines else None
     prior = result["prior"].values.astype(float)
-    names = _labels(result, along)
-    for at, name in enumerate(names):
-        one = result if along is None else result.isel({along: at})
-        colour = COLOURS[at % 7]
+    for at, (name, one) in enumerate(lines):
+        style = line_style(at)
         if {"conf_low", "conf_high"} <= set(result.data_vars):
             low, high = one["conf_low"].values.astype(float), one["conf_high"].values.astype(float)
-            ax.fill_between(prior, low, high, color=colour, alpha=0.15, lw=0)
-        ax.plot(prior, one["estimate"].values, color=colour, ls=DASHES[at % 7], lw=1.7, label=_line_name(name))
-        _classical(ax, one, COLOURS[at % 7], labelled=at == 0)
+            ax.fill_between(prior, low, high, color=style["color"], alpha=0.15, lw=0)
+        ax.plot(prior, one["estimate"].values, color=style["color"], ls=style["ls"], lw=1.7, label=name)
+        _classical(ax, one, style["color"], labelled=at == 0)
     if mark is not None:
         ax.axvline(float(mark), color=MUTED, lw=1, ls=(0, (1, 1.5)), label=f"prior {float(mark):g}")
     ax.set_xlabel(_prior_label(result))
@@ -212,9 +200,7 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     ax.set_ylim(bottom=0)
     calm(ax, grid="y")
     _legend(ax)
-    if title:
-        literal([ax.set_title(title, loc="left")])
-    return ax
+    return titled(ax, title)
 
 
 def _classical(ax: Axes, one: xr.Dataset, colour: str, *, labelled: bool) -> None:
@@ -283,9 +269,8 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     heading = f"{count(done)} of {count(total * folds)} models trained"
     if "speed_up" in result and np.isfinite(float(result["speed_up"])):
         heading += f", {float(result['speed_up']):.1f} times as fast"
-    literal([ax.set_title(f"{title}: {heading}" if title else heading, loc="left", fontsize=10)])
     ax.legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", fontsize=8.5)
-    return ax
+    return titled(ax, f"{title}: {heading}" if title else heading, fontsize=10)
 
 
 def _fold_count(result: xr.Dataset, after: np.ndarray) -> int:

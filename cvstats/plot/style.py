@@ -23,14 +23,12 @@ DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 3)), (
 
 def axes(ax: Axes | None, width: float = 6.4, height: float = 3.6) -> Axes:
     """Return `ax`, or the axes of a new figure that no global state knows of."""
-    if ax is not None:
-        if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
-            raise InputError(f"`ax` must be a matplotlib Axes; got {type(ax).__name__}.")
-        return ax
-    figure_class()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    if ax is None:
+        made: Axes = figure_class()(figsize=(width, height), layout="constrained").subplots()
+        return made
+    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+        raise InputError(f"`ax` must be a matplotlib Axes; got {type(ax).__name__}.")
+    return ax
 
 
 def figure_class() -> Any:
@@ -40,6 +38,18 @@ def figure_class() -> Any:
     except ImportError as error:
         raise ImportError('figures need matplotlib: pip install "cvstats[plot]"') from error
     return Figure
+
+
+def line_style(at: int) -> dict[str, Any]:
+    """Return colour, marker and dash of the line number `at`; colour is never the only cue."""
+    return {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
+
+
+def titled(ax: Axes, title: str, **options: Any) -> Axes:
+    """Put a title, if there is one, above the left end of the axes; return the axes."""
+    if title:
+        literal([ax.set_title(title, loc="left", **options)])
+    return ax
 
 
 def calm(ax: Axes, *, grid: str = "") -> None:

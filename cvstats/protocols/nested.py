@@ -157,32 +157,36 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, 
     )
 
 
+def _inside(inner: xr.DataArray, held: np.ndarray, number: int) -> xr.DataArray:
+    """Return the predictions inside one training set; `held` (sample, outer_fold) are left out."""
+    part = inner.isel(outer_fold=number, sample=~held[:, number], drop=True)
+    return part.rename(inner_repeat="repeat") if "inner_repeat" in part.dims else part
+
+
 def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.ndarray:
-    """Return the scores (outer_fold, configuration) of inner predictions; `held` (sample, outer_fold) are left out."""
+    """Return the scores (outer_fold, configuration) of inner predictions, by inner fold where these are known."""
     if "fold" not in inner.coords:
         return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
-    fold, judged = inner["fold"], xr.DataArray(held, dims=("sample", "outer_fold"))
-    fold = fold.where(~judged, "" if fold.dtype.kind in "UO" else -1).transpose("sample", "outer_fold", ...)
-    inner = inner.drop_vars("repeat", errors="ignore").assign_coords(fold=fold.variable)
-    if "inner_repeat" not in inner.dims:
-        counts = {len(np.unique(ids[~out])) for ids, out in zip(fold.values.T, held.T, strict=True)}
-        if len(counts) == 1:  # all outer folds at once, as repeats of their own
-            at_once = inner.drop_vars("outer_fold").rename(outer_fold="repeat")
-            return np.asarray(repeat_averages(at_once, metric).transpose("repeat", "configuration").values)
-    names = {"inner_repeat": "repeat"} if "inner_repeat" in inner.dims else {}
-    parts = (inner.isel(outer_fold=number, drop=True).rename(names) for number in range(held.shape[1]))
+    fold = inner["fold"].where(
+        ~xr.DataArray(held, dims=("sample", "outer_fold")), "" if inner["fold"].dtype.kind in "UO" else -1
+    )
+    table = fold.transpose("outer_fold", "sample", ...).values
+    counts = {len(np.unique(ids[~out])) for ids, out in zip(table, held.T, strict=True)}
+    if "inner_repeat" not in inner.dims and len(counts) == 1:  # all at once, as repeats of their own, which is faster
+        at_once = inner.drop_vars(["repeat", "outer_fold"], errors="ignore").assign_coords(fold=fold.variable)
+        averages = repeat_averages(at_once.rename(outer_fold="repeat"), metric)
+        return np.asarray(averages.transpose("repeat", "configuration").values)
+    parts = (_inside(inner, held, number) for number in range(held.shape[1]))
     return np.stack([score(part, metric, average="fold").values for part in parts])
 
 
 def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.ndarray) -> str:
     """Say in which outer folds nothing can be chosen because the metric is undefined, and in which inner folds."""
     named = []
-    for number in np.flatnonzero(lost):
+    for number in np.flatnonzero(lost).tolist():
         name = f"outer fold {show(inner['outer_fold'].values[[number]])}"
         if "fold" in inner.coords:
-            part = inner.isel(outer_fold=number, sample=~held[:, number], drop=True)
-            part = part.rename({"inner_repeat": "repeat"} if "inner_repeat" in part.dims else {})
-            by_fold = listened([], partial(fold_scores, part, metric))
+            by_fold = listened([], partial(fold_scores, _inside(inner, held, number), metric))
             bad = by_fold.isnull().any([dim for dim in by_fold.dims if dim != "fold"])
             name += f" (inner fold {show(by_fold['fold'].values[bad.values])})"
         named.append(name)

@@ -13,9 +13,10 @@ from cvstats.cube.arrays import batch_dims
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
 from cvstats.judge import scored
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
-from cvstats.resample import make_draws
-from cvstats.resample.draws import Given, Part
+from cvstats.resample import given_draws, make_draws
+from cvstats.resample.draws import Draws, Given, Part
 from cvstats.select import label_keys, tie_keys
 
 
@@ -24,6 +25,7 @@ def optimism_curve(
     metric: str | Metric,
     *,
     sizes: Sequence[int] | None = None,
+    draws: xr.DataArray | Draws | None = None,
     times: int = 200,
     rng: Rng = None,
 ) -> xr.Dataset:
@@ -45,6 +47,8 @@ def optimism_curve(
         Name, such as ``"auc"``, or metric.
     sizes : sequence of int, optional
         Numbers of configurations; by default about 25 from 1 to all.
+    draws : DataArray, optional
+        Weights from `bootstrap` (or your own) instead of draws made here.
     times : int
         Bootstrap draws.
     rng : int or numpy.random.Generator, optional
@@ -83,26 +87,39 @@ def optimism_curve(
     check_count(times, "times")
     found = bound_metric(metric, cube)
     seed = entropy(rng)
-    draws = make_draws(cube, found, times, seed, "auto").remembered()
+    weights = make_draws(cube, found, times, seed, "auto").remembered() if draws is None else given_draws(draws, cube)
+    return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes)
+
+
+Tables = tuple[Problem, list[np.ndarray]]
+
+
+def score_tables(cube: xr.DataArray, metric: Metric, draws: Draws) -> Tables:
+    """Return the scores (draw, eligible configuration) in the bag, out of it, and on all samples (one row)."""
     everything = Given(np.ones((1, draws.n), np.int32))
-    data, (inside, outside, plain) = scored(
-        found, problem_on(cube, found), draws, Part(draws, left_out=True), everything
-    )
+    return scored(metric, problem_on(cube, metric), draws, Part(draws, left_out=True), everything)
+
+
+def curve_of(
+    cube: xr.DataArray, metric: Metric, tables: Tables, seed: int, sizes: Sequence[int] | None = None
+) -> xr.Dataset:
+    """Return the curve from scores that are known already; `seed` breaks ties as in `winner`."""
+    data, (inside, outside, plain) = tables
     wanted = _sizes(sizes, inside.shape[1])
     share = _shares(inside.shape[1], wanted)
-    naive = found.sign * (share @ np.sort(found.sign * plain[0])[::-1])
+    naive = metric.sign * (share @ np.sort(metric.sign * plain[0])[::-1])
     keys = label_keys(data.names[data.eligible])
-    honest = _corrected(found.sign * inside, outside, keys, seed) @ share.T
+    honest = _corrected(metric.sign * inside, outside, keys, seed) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
-        warn(f"optimism_curve: too few samples for {found.name} on all data or out of the draws: NaN.")
+        warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
-    values = {"naive": naive, "estimate": estimate, "optimism": found.sign * (naive - estimate)}
+    values = {"naive": naive, "estimate": estimate, "optimism": metric.sign * (naive - estimate)}
     return result(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
         method="optimism_curve",
-        metric=found.name,
-        call=call_text("optimism_curve", metric=found.name, times=times, rng=seed),
+        metric=metric.name,
+        call=call_text("optimism_curve", metric=metric.name, times=len(inside), rng=seed),
         cube=cube,
     )
 

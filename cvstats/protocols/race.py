@@ -17,10 +17,10 @@ from cvstats.kernels import Problem
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
 from cvstats.resample import given_draws, label_check, units_of
-from cvstats.resample.draws import QUANTUM, STEP, Bootstrap, Draws, Given, Part
+from cvstats.resample.draws import PIECE, Bootstrap, Draws, Given, Part
 from cvstats.select import Select, needs_std_error
 
-HEAT = 4 * QUANTUM  # draws after which configurations that can no longer be dropped leave the race
+HEAT = PIECE  # draws after which configurations that can no longer be dropped leave the race
 
 
 @dataclass(frozen=True)
@@ -144,5 +144,5 @@ class _Presence:
 
 
 def _count_usable(draws: Draws, check: LabelCheck) -> int:
-    starts = range(0, draws.times, STEP)
-    return sum(int(check.chosen(draws.block(at, min(at + STEP, draws.times))[0]).sum()) for at in starts)
+    starts = range(0, draws.times, PIECE)
+    return sum(int(check.chosen(draws.block(at, min(at + PIECE, draws.times))[0]).sum()) for at in starts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
@@ -297,14 +298,12 @@ def own_partner(cube: xr.DataArray) -> xr.DataArray:
     """Return the ordinary cube inside a separate-sampling one: each sample's partner is the fold of its own number."""
     if "partner" not in cube.dims:
         return cube
-    why = ""
-    partners = cube["partner"].values if "partner" in cube.coords else np.arange(cube.sizes["partner"])
+    why, partners = "", cube["partner"].values
     if "fold" not in cube.coords:
         why = "the cube has no coordinate 'fold'"
     else:
         fold, label = xr.broadcast(cube["fold"], cube["label"])
-        names = class_names(cube) or []
-        each = [set(np.unique(fold.values[label.values == name]).tolist()) for name in names]
+        each = [set(np.unique(fold.values[label.values == name]).tolist()) for name in class_names(cube) or []]
         if any(ids != set(partners.tolist()) for ids in each):
             why = f"the classes have {' and '.join(str(len(ids)) for ids in each)} folds"
     if why:
@@ -312,10 +311,9 @@ def own_partner(cube: xr.DataArray) -> xr.DataArray:
             f"classical_cv cannot be read off this separate-sampling cube: {why}, and it needs the same folds in both "
             "classes. Give an ordinary cube."
         )
-    fold = cube["fold"].transpose("sample", ...)
-    order = np.argsort(partners, kind="stable")
-    place = xr.DataArray(order[np.searchsorted(partners, fold.values, sorter=order)], dims=fold.dims)
-    places = {dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in fold.dims}
+    own = cube["fold"].transpose("sample", ...).variable
+    place = xr.DataArray(pd.Index(partners).get_indexer(own.values.ravel()).reshape(own.shape), dims=own.dims)
+    places = {dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in own.dims}
     return cube.isel({**places, "partner": place}).drop_vars("partner", errors="ignore")
 
 

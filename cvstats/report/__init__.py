@@ -6,21 +6,25 @@ import base64
 import hashlib
 import os
 import tempfile
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_option
+from cvstats._check import InputError, Rng, check_option, entropy
 from cvstats.metrics import Metric
-from cvstats.tables.words import metric_words, printable, several
+from cvstats.tables.words import better, printable, several
 
-from .analysis import Analysis, analyse, design_of
+from . import figures as figures  # which declares them
+from .analysis import Analysis
+from .blocks import SECTIONS, Page, figures_of
+from .methods import PREPROCESSING, WRITERS, paragraph
+from .sections import headline
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-FORMATS = ("text", "markdown", "latex")
 
 
 def report_text(
@@ -73,17 +77,9 @@ def report_text(
     >>> text.startswith("Out-of-sample predictions for 60 samples")
     True
     """
-    check_option(format, FORMATS, "format")
+    check_option(format, tuple(WRITERS), "format")
     _check_preprocessing(preprocessing)
-    options: dict[str, Any] = {"inner": inner, "regime": regime, "times": times, "level": level}
-    return paragraph(analyse(cube, metric, seed=_seed(rng), extras=False, **options), format, preprocessing)
-
-
-def paragraph(analysis: Analysis, format: str, preprocessing: str | None) -> str:
-    """Return the methods paragraph of an analysis."""
-    from .methods import methods_sentences, render_text
-
-    return render_text(methods_sentences(analysis, preprocessing), format)
+    return paragraph(Analysis(cube, metric, inner, regime, times, entropy(rng), level), format, preprocessing)
 
 
 def report_html(
@@ -152,51 +148,31 @@ def report_html(
     _check_preprocessing(preprocessing)
     target = check_target(path)
     template_engine()  # say what is missing before the work, not after it
-    seed = _seed(rng)
-    options: dict[str, Any] = {"inner": inner, "regime": regime, "times": times, "level": level}
-    analysis = analyse(cube, metric, seed=seed, progress=progress, **options)
-    write_text(target, render_html(analysis, title=title, preprocessing=preprocessing, command=command))
+    analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress)
+    write_text(target, render_html(Page(analysis, title, preprocessing, command)))
     return target
 
 
-def render_html(
-    analysis: Analysis, *, title: str | None = None, preprocessing: str | None = None, command: str | None = None
-) -> str:
+def render_html(page: Page) -> str:
     """Return the report as text."""
     import cvstats
-    from cvstats.formats import _report
-
-    from . import parts as parts
-    from .figures import figures
-    from .methods import references_of
-    from .remarks import remarks_of
 
     template, css, script = template_engine()
-    design = design_of(analysis.cube)
-    source = _report.read(analysis.cube)
-    headline = parts.headline(analysis)
-    shown = parts.read_facts(analysis.cube, design, source)
-    name = metric_words(analysis.metric.name)
-    eyebrow = [printable(source["source"])] if source and source.get("source") else []
-    eyebrow += [name, several(design.samples, "sample"), several(design.configurations, "configuration")]
+    analysis, design = page.analysis, page.analysis.design
+    sizes = [several(design.samples, "sample"), several(design.configurations, "configuration")]
+    eyebrow = [printable(analysis.source.get("source") or ""), analysis.name, *sizes, design.words.split(",")[0]]
+    estimate = analysis.number(analysis.winner["estimate"])
+    made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
     return template.render(
-        title=printable(title) if title else parts.statement(headline),
-        eyebrow=" · ".join([*eyebrow, parts.design_words(design).split(",")[0]]),
-        h=headline,
-        single=design.configurations == 1,
-        facts=shown,
-        remarks=remarks_of(analysis, design, source),
-        methods=parts.method_table(analysis),
-        choice=parts.choice_words(analysis),
-        configurations=parts.configuration_table(analysis),
-        figures=figures(analysis),
-        paragraph={format: paragraph(analysis, format, preprocessing) for format in FORMATS},
-        command=command or _python_call(analysis, preprocessing),
-        references=references_of(analysis),
-        seed=analysis.seed,
-        draws=analysis.times,
+        title=printable(page.title) if page.title else f"The winner\u2019s {analysis.name} is about {estimate}",
+        eyebrow=" · ".join(part for part in eyebrow if part),
+        analysis=analysis,
+        headline=headline(analysis),
+        selected=printable(analysis.winner["selected"].item()),
+        direction=better(analysis.metric),
+        figures=figures_of("header", analysis),
+        sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,
-        fingerprint=analysis.winner.attrs.get("cube_hash", ""),
         css=css,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -205,43 +181,22 @@ def render_html(
 
 def template_engine() -> tuple[Template, str, str]:
     """Return the template with escaping on, the style sheet and the script, or say how to install what is missing."""
-    from importlib.resources import files
+    for name in ("jinja2", "matplotlib.figure"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise ImportError(f'reports need {name.split(".")[0]}: pip install "cvstats[report]"') from error
+    import jinja2
 
-    from cvstats.plot.style import figure_class
-
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('reports need jinja2: pip install "cvstats[report]"') from error
-    try:
-        figure_class()
-    except ImportError as error:
-        raise ImportError('reports need matplotlib: pip install "cvstats[report]"') from error
     folder = files("cvstats") / "templates"
     text, css, script = ((folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.ChainableUndefined)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(text), css, script
 
 
-def _python_call(analysis: Analysis, preprocessing: str | None) -> str:
-    options = f"path='report.html', times={analysis.times}, rng={analysis.seed}, level={analysis.level:g}"
-    options += f", regime={analysis.regime!r}" if analysis.regime != "cv" else ""
-    options += ", inner=inner" if analysis.inner is not None else ""
-    options += f", preprocessing={preprocessing!r}" if preprocessing else ""
-    return f"import cvstats as cs\ncs.report_html(cube, {analysis.metric.name!r}, {options})"
-
-
 def _check_preprocessing(preprocessing: str | None) -> None:
-    from .methods import PREPROCESSING
-
     if preprocessing is not None:
-        check_option(preprocessing, PREPROCESSING, "preprocessing")
-
-
-def _seed(rng: Rng) -> int:
-    from cvstats._check import entropy
-
-    return entropy(rng)
+        check_option(preprocessing, tuple(PREPROCESSING), "preprocessing")
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

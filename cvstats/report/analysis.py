@@ -1,50 +1,39 @@
-"""One analysis of a cube: everything the command line and the report show, computed once."""
+"""One analysis of a cube: everything the command line and the report show, each part computed once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
-from cvstats.cube.arrays import batch_dims, encode_labels
-from cvstats.cube.blocks import coverage, predicted
-from cvstats.cube.make import check_cube, class_names
+from cvstats.compare.best import best_of
+from cvstats.cube.arrays import batch_dims
+from cvstats.cube.blocks import coverage
+from cvstats.cube.make import check_cube
+from cvstats.describe import describe_cube
+from cvstats.formats import _report
 from cvstats.metrics import Metric, bound_metric, score
+from cvstats.protocols import PROTOCOLS
+from cvstats.protocols.bootstrap import bbc
+from cvstats.protocols.bootstrap_winner import winner
 from cvstats.protocols.doubts import Doubts
+from cvstats.protocols.nested import ncv
+from cvstats.protocols.optimism import Tables, curve_of, score_tables
+from cvstats.protocols.tibshirani import tt
+from cvstats.protocols.tuned import cvm_cv, cvt
+from cvstats.resample import make_draws, units_of
+from cvstats.resample.draws import Draws, Part
+from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
+
+from .design import Design, design_of
 
 CURVE_DRAWS, CURVE_WORK = 200, 5e9  # fewer draws for the curve when predictions times draws exceed this
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """What was computed; `winner` is what to report, everything else stands beside it."""
-
-    cube: xr.DataArray
-    metric: Metric
-    inner: xr.DataArray | None
-    regime: str
-    times: int
-    seed: int
-    level: float
-    winner: xr.Dataset
-    bbc: xr.Dataset
-    others: dict[str, xr.Dataset]  # ncv, cvm_cv, tt, cvt: from the most honest to the claim
-    skipped: dict[str, str]  # method -> why it could not be computed
-    scores: xr.DataArray
-    curve: xr.Dataset | None = None
-    best: xr.Dataset | None = None
-    about: xr.Dataset | None = None  # from describe_cube
-    warned: list[str] = field(default_factory=list)
-
-    @property
-    def results(self) -> dict[str, xr.Dataset]:
-        """All estimates, the recommended one first and the claim last."""
-        return {"winner": self.winner, "bbc": self.bbc, **self.others}
 
 
 def default_metric(cube: xr.DataArray) -> str:
@@ -74,187 +63,189 @@ def check_one(cube: xr.DataArray) -> None:
         raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
 
 
-def analyse(
-    cube: xr.DataArray,
-    metric: str | Metric | None = None,
-    *,
-    inner: xr.DataArray | None = None,
-    regime: str = "cv",
-    times: int = 1000,
-    seed: int = 1,
-    level: float = 0.95,
-    extras: bool = True,
-    progress: bool = False,
-) -> Analysis:
-    """Return the recommended estimate, the others beside it, and (with `extras`) the curve and the best set."""
-    from cvstats.protocols.bootstrap import bbc
-    from cvstats.protocols.bootstrap_winner import _same_repeats, winner
-    from cvstats.protocols.nested import ncv
-    from cvstats.protocols.tibshirani import tt
-    from cvstats.protocols.tuned import cvm_cv, cvt
+@dataclass(eq=False)
+class Analysis:
+    """What was asked, and what was found: `winner` is what to report, everything else stands beside it.
 
-    check_one(cube)
-    warned: list[str] = []
-    found = listened(warned, lambda: bound_metric(default_metric(cube) if metric is None else metric, cube))
-    check_count(times, "times")
-    check_level(level)
-    common: dict[str, Any] = {"times": times, "rng": seed, "level": level, "progress": progress}
-    recommended = listened(warned, lambda: winner(cube, found, inner=inner, regime=regime, **common))
-    if np.isnan(float(recommended["naive"])):
-        raise InputError(
-            f"`metric`: no configuration won, because {found.name} is undefined for all. {' '.join(warned)}"
-        )
-    paper = listened(warned, lambda: bbc(cube, found, **common))
-    others: dict[str, xr.Dataset] = {}
-    skipped: dict[str, str] = {}
-    attempts: dict[str, Callable[[], xr.Dataset]] = {
-        "ncv": lambda: ncv(_same_repeats(cube, inner), found, inner=inner),  # type: ignore[arg-type]
-        "cvm_cv": lambda: cvm_cv(cube, found),
-        "tt": lambda: tt(cube, found),
-    }
-    reasons = {
-        "ncv": "" if inner is not None else "no inner predictions were saved",
-        "cvm_cv": "" if cube.sizes.get("repeat", 1) > 1 else "it needs two repeats",
-        "tt": "" if "fold" in cube.coords else "the folds were not saved",
-    }
-    skipped |= {name: reason for name, reason in reasons.items() if reason}
-    for name, attempt in attempts.items():
-        if name in skipped:
-            continue
-        quiet: list[str] = []
-        try:
-            outcome = listened(quiet, attempt)
-        except InputError as error:
-            skipped[name] = str(error).rstrip(".")
-            continue
-        if np.isfinite(float(outcome["estimate"])):
-            others[name] = outcome
-            warned.extend(quiet)
-        else:
-            skipped[name] = "it is undefined here, for example because a fold lacks a class"
-    others["cvt"] = listened([], lambda: cvt(cube, found))
-    scores = listened([], lambda: score(cube, found))
-    doubts = Doubts()
-    doubts.add(cube, coverage(cube), found, scores.values)
-    curve = best = about = None
-    if extras:
-        from cvstats.compare.best import best_set
-        from cvstats.describe import describe_cube
-        from cvstats.protocols.optimism import optimism_curve
+    A part is computed when it is first asked for, and kept. All parts that resample share one set of draws.
+    """
 
-        about = listened([], lambda: describe_cube(cube))
-        if int(predicted(cube)[1].sum()) > 1:
-            draws = times if cube.size * times <= CURVE_WORK else min(times, CURVE_DRAWS)
-            curve = listened([], lambda: optimism_curve(cube, found, times=draws, rng=seed))
-            best = listened([], lambda: best_set(cube, found, level=level, times=draws, rng=seed))
-    return Analysis(
-        cube=cube,
-        metric=found,
-        inner=inner,
-        regime=regime,
-        times=times,
-        seed=seed,
-        level=level,
-        winner=recommended,
-        bbc=paper,
-        others=others,
-        skipped=skipped,
-        scores=scores,
-        curve=curve,
-        best=best,
-        about=about,
-        warned=once(doubts.notes(), warned),
-    )
+    cube: xr.DataArray
+    asked: str | Metric | None = None  # the metric; by default by the kind of labels
+    inner: xr.DataArray | None = None
+    regime: str = "cv"
+    times: int = 1000
+    seed: int = 1
+    level: float = 0.95
+    progress: bool = False
 
+    def __post_init__(self) -> None:
+        check_one(self.cube)
+        check_count(self.times, "times")
+        check_level(self.level)
+        self._heard: list[str] = []  # what the functions warned of
 
-def once(doubts: list[str], warned: list[str]) -> list[str]:
-    """Return the doubts, which several functions have, and then what else each of them warned of."""
-    said = "; ".join(doubts)
-    rest = [text.replace(f": {said}; ", ": ") for text in warned if not text.endswith(f": {said}.")]
-    return list(dict.fromkeys([*doubts, *rest]))
-
-
-@dataclass(frozen=True)
-class Design:
-    """What the cube says about how the cross-validation was done."""
-
-    samples: int
-    predicted: int
-    configurations: int
-    eligible: int
-    repeats: int
-    folds: int  # of one repeat; 0 when not saved
-    smallest_fold: int
-    largest_fold: int
-    stratified: bool | None  # None when there are no classes or folds
-    classes: dict[str, int]
-    groups: int
-    weighted: bool
-    events: int | None
-    tuning: dict[str, tuple[Any, Any, int]]  # name -> smallest, largest, number of values
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric, with what it must know of the cube."""
+        asked = default_metric(self.cube) if self.asked is None else self.asked
+        found: Metric = listened(self._heard, lambda: bound_metric(asked, self.cube))
+        return found
 
     @property
-    def leave_one_out(self) -> bool:
-        """Whether every fold holds one sample."""
-        return self.folds > 1 and self.largest_fold == 1
+    def within_class(self) -> bool:
+        """Whether samples are drawn within class, because the metric needs every class and no group mixes them."""
+        return units_of(self.cube, self.metric, "auto")[1] is not None
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The bootstrap that all parts share."""
+        return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
+
+    @cached_property
+    def _estimated(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+        """All estimates, and why the others could not be computed."""
+        cube, metric, inner, heard = self.cube, self.metric, self.inner, self._heard
+        common: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
+        ours = {"inner": inner, "regime": self.regime, "draws": self.draws, **common}
+        papers = {"draws": None if self.within_class else self.draws, **common}  # which draws without strata
+        results, skipped = {"winner": listened(heard, lambda: winner(cube, metric, **ours))}, {}
+        if np.isnan(float(results["winner"]["naive"])):
+            said = " ".join(heard)
+            raise InputError(f"`metric`: no configuration won, because {metric.name} is undefined for all. {said}")
+        results["bbc"] = listened(heard, lambda: bbc(cube, metric, **papers))
+        attempts: dict[str, Callable[[], xr.Dataset]] = {
+            "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),  # type: ignore[arg-type]
+            "cvm_cv": lambda: cvm_cv(cube, metric),
+            "tt": lambda: tt(cube, metric),
+        }
+        for name, attempt in attempts.items():
+            reason, quiet = PROTOCOLS[name].applies(cube, metric), list[str]()
+            if name == "ncv" and inner is None:
+                reason = "no inner predictions were saved"
+            try:
+                outcome = None if reason else listened(quiet, attempt)
+            except InputError as error:
+                outcome, reason = None, str(error).rstrip(".")
+            if outcome is not None and np.isfinite(float(outcome["estimate"])):
+                results[name] = outcome
+                heard.extend(quiet)
+            else:
+                skipped[name] = reason or "it is undefined here, for example because a fold lacks a class"
+        results["cvt"] = listened([], lambda: cvt(cube, metric))
+        return results, skipped
+
+    @property
+    def results(self) -> dict[str, xr.Dataset]:
+        """All estimates: the recommended one, the paper's, then from the most honest to the claim."""
+        return self._estimated[0]
+
+    @property
+    def winner(self) -> xr.Dataset:
+        """The recommended estimate."""
+        return self.results["winner"]
+
+    @property
+    def bbc(self) -> xr.Dataset:
+        """The paper's."""
+        return self.results["bbc"]
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Method -> why it could not be computed."""
+        return self._estimated[1]
+
+    @cached_property
+    def scores(self) -> xr.DataArray:
+        """The plain score of every configuration."""
+        found: xr.DataArray = listened([], lambda: score(self.cube, self.metric))
+        return found
+
+    @cached_property
+    def warned(self) -> list[str]:
+        """The doubts, which several functions have, and then what else each of them warned of."""
+        doubts = Doubts()
+        doubts.add(self.cube, coverage(self.cube), self.metric, self.scores.values)
+        notes, said = doubts.notes(), "; ".join(doubts.notes())
+        heard = self._heard if self.results else []  # complete once everything is estimated
+        rest = [text.replace(f": {said}; ", ": ") for text in heard if not text.endswith(f": {said}.")]
+        return list(dict.fromkeys([*notes, *rest]))
+
+    @cached_property
+    def design(self) -> Design:
+        """What the cube says about how the cross-validation was done."""
+        return design_of(self.cube)
+
+    @cached_property
+    def source(self) -> dict[str, Any]:
+        """What the reader of the file reported."""
+        return _report.read(self.cube) or {}
+
+    @cached_property
+    def about(self) -> xr.Dataset:
+        """What `describe_cube` says of the predictions."""
+        found: xr.Dataset = listened([], lambda: describe_cube(self.cube))
+        return found
+
+    @cached_property
+    def _tables(self) -> Tables:
+        """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
+        large = self.cube.size * self.times > CURVE_WORK
+        draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
+        return score_tables(self.cube, self.metric, draws)
+
+    @cached_property
+    def curve(self) -> xr.Dataset | None:
+        """The optimism by number of configurations, where there are several."""
+        if self.design.eligible < 2:
+            return None
+        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))  # type: ignore[no-any-return]
+
+    @cached_property
+    def best(self) -> xr.Dataset | None:
+        """The configurations that cannot be told from the best, where there are several."""
+        if self.design.eligible < 2:
+            return None
+        data, (table, *_) = self._tables
+        return best_of(self.cube, self.metric, data, self.scores.values, table, self.level)
+
+    @property
+    def name(self) -> str:
+        """What people call the metric."""
+        return printable(self.metric.words)
+
+    @cached_property
+    def places(self) -> int:
+        """The decimals of every number in the metric's unit, from the recommended estimate's standard error."""
+        return places_of(spread_of(self.winner), float(self.winner["estimate"]))
+
+    def number(self, value: Any) -> str:
+        """Return a number in the metric's unit."""
+        return number(value, self.places)
+
+    def limits(self, result: xr.Dataset) -> str:
+        """Return ``0.86 to 0.96``, or an empty string without an interval."""
+        return limits_text(result, self.places)
+
+    @property
+    def percentage(self) -> str:
+        """The level of the interval in words."""
+        return level_words(self.level)
+
+    @property
+    def truth(self) -> float:
+        """The selected configuration's score on a test set, when the cube carries it (``test_<metric>``)."""
+        name = f"test_{self.metric.name}"
+        if name not in self.cube.coords or self.cube[name].dims != ("configuration",):
+            return math.nan
+        return float(self.cube[name].values[self.chosen])
+
+    @property
+    def chosen(self) -> int:
+        """The place of the selected configuration."""
+        return int(self.cube.indexes["configuration"].get_loc(self.winner["selected"].item()))
 
 
-def design_of(cube: xr.DataArray) -> Design:
-    """Return sizes, folds, classes and tuning values of a cube without batch dims."""
-    rows, eligible = predicted(cube)
-    folds, smallest, largest, stratified = _fold_facts(cube)
-    names = class_names(cube)
-    classes: dict[str, int] = {}
-    if names is not None:
-        codes, _ = encode_labels(cube)
-        classes = {str(name): int((codes == code).sum()) for code, name in enumerate(names) if name is not None}
-    return Design(
-        samples=cube.sizes["sample"],
-        predicted=int(rows.sum()),
-        configurations=cube.sizes["configuration"],
-        eligible=int(eligible.sum()),
-        repeats=cube.sizes.get("repeat", 1),
-        folds=folds,
-        smallest_fold=smallest,
-        largest_fold=largest,
-        stratified=stratified,
-        classes=classes,
-        groups=len(pd.unique(cube["group"].values)) if "group" in cube.coords else 0,
-        weighted="weight" in cube.coords,
-        events=int((cube["event"].values == 1).sum()) if "event" in cube.coords else None,
-        tuning=_tuning(cube),
-    )
-
-
-def _fold_facts(cube: xr.DataArray) -> tuple[int, int, int, bool | None]:
-    """Return folds per repeat, smallest and largest fold, and whether classes are spread evenly over them."""
-    if "fold" not in cube.coords or not set(cube["fold"].dims) <= {"sample", "repeat"}:
-        return 0, 0, 0, None
-    ids = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
-    held = ids != (-1 if ids.dtype.kind in "iu" else "")
-    codes = encode_labels(cube)[0] if class_names(cube) is not None else None
-    counts, sizes, even = [], [], True
-    for column, inside in zip(ids.T, held.T, strict=True):
-        number, names = pd.factorize(column[inside])
-        size = np.bincount(number)
-        counts.append(len(names))
-        sizes.extend(size.tolist())
-        if codes is not None:
-            for code in np.unique(codes[inside]):
-                member = np.bincount(number[codes[inside] == code], minlength=len(names))
-                even = even and bool(np.ptp(member) <= 1 if np.ptp(size) <= 1 else np.ptp(member) <= 2)
-    stratified = even if codes is not None and sizes and max(sizes) > 1 else None
-    return max(counts), min(sizes, default=0), max(sizes, default=0), stratified
-
-
-def _tuning(cube: xr.DataArray) -> dict[str, tuple[Any, Any, int]]:
-    """Return the range of every numeric tuning value that varies; test results are no tuning values."""
-    found = {}
-    for name, coord in cube.coords.items():
-        if coord.dims != ("configuration",) or name == "configuration" or coord.dtype.kind not in "fiu":
-            continue
-        values = coord.values.astype(float)
-        values = np.unique(values[np.isfinite(values)])
-        if len(values) > 1 and str(name) not in ("complexity", "truth") and not str(name).startswith("test_"):
-            found[str(name)] = (float(values[0]), float(values[-1]), len(values))
-    return found
+def _outer(cube: xr.DataArray, inner: xr.DataArray | None) -> xr.DataArray:
+    """Return the cube restricted to the repeats that have inner predictions."""
+    return cube.sel(repeat=inner["repeat"].values) if inner is not None and "repeat" in cube.dims else cube

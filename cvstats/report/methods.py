@@ -2,285 +2,203 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
-from cvstats.tables.render import _LATEX
-from cvstats.tables.words import better, metric_words, number, percent, places_of, printable, several, spread_of
+import cvstats
+from cvstats.tables.render import latex_text
+from cvstats.tables.words import better, printable, several
 
-from .analysis import Analysis, Design, design_of
+from .analysis import Analysis
+from .design import Design
 
 REFERENCES = {
-    "bbc": (
-        "Tsamardinos, Greasidou, Borboudakis (2018). Bootstrapping the out-of-sample predictions for efficient and "
-        "accurate cross-validation. Machine Learning 107, 1895-1922.",
-        "10.1007/s10994-018-5714-4",
-    ),
-    "cvm": (
-        "Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based protocols "
-        "with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023.",
-        "10.1142/S0218213015400230",
-    ),
-    "implementations": (
-        "Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. "
-        "J. Statistics and Computer Science 1, 89-106.",
-        "10.47509/JSCS.2022.v01i01.05",
-    ),
-    "tt": (
-        "Tibshirani, Tibshirani (2009). A bias correction for the minimum error rate in cross-validation. "
-        "Annals of Applied Statistics 3, 822-829.",
-        "10.1214/08-AOAS224",
-    ),
-    "ncv": (
-        "Varma, Simon (2006). Bias in error estimation when using cross-validation for model selection. "
-        "BMC Bioinformatics 7, 91.",
-        "10.1186/1471-2105-7-91",
-    ),
-    "wilson": (
-        "Wilson (1927). Probable inference, the law of succession, and statistical inference. "
-        "J. American Statistical Association 22, 209-212.",
-        "10.1080/01621459.1927.10502953",
-    ),
+    "bbc": "Tsamardinos, Greasidou, Borboudakis (2018). Bootstrapping the out-of-sample predictions for efficient and "
+    "accurate cross-validation. Machine Learning 107, 1895-1922. doi:10.1007/s10994-018-5714-4",
+    "cvm_cv": "Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based "
+    "protocols with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023. "
+    "doi:10.1142/S0218213015400230",
+    "implementations": "Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. "
+    "J. Statistics and Computer Science 1, 89-106. doi:10.47509/JSCS.2022.v01i01.05",
+    "tt": "Tibshirani, Tibshirani (2009). A bias correction for the minimum error rate in cross-validation. "
+    "Annals of Applied Statistics 3, 822-829. doi:10.1214/08-AOAS224",
+    "ncv": "Varma, Simon (2006). Bias in error estimation when using cross-validation for model selection. "
+    "BMC Bioinformatics 7, 91. doi:10.1186/1471-2105-7-91",
+    "wilson": "Wilson (1927). Probable inference, the law of succession, and statistical inference. "
+    "J. American Statistical Association 22, 209-212. doi:10.1080/01621459.1927.10502953",
 }
-CITED = {
-    "bbc": "Tsamardinos et al. 2018",
-    "cvm": "Tsamardinos et al. 2015",
-    "implementations": "Winderbaum and Koch 2022",
-    "tt": "Tibshirani and Tibshirani 2009",
-    "ncv": "Varma and Simon 2006",
-    "wilson": "Wilson 1927",
+PREPROCESSING = {
+    "inside": "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
+    "each training set and applied to the held-out fold, [Pi1] of Winderbaum and Koch 2022.",
+    "outside": "Data-dependent preprocessing was fitted on all samples before splitting, [Pi2] of Winderbaum and Koch "
+    "2022: the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
+    "which no analysis of saved predictions can correct.",
+    "none": "No step that learns from the data preceded the models.",
 }
-PREPROCESSING = ("inside", "outside", "none")
+UNKNOWN_PREPROCESSING = (
+    "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
+    "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
+)
 
 
-@dataclass(frozen=True)
-class Name:
-    """A user's own text, shown as it is."""
-
-    text: str
+MARK = "\x00"  # on either side of a user's own text, which never holds it
 
 
-Part = str | Name
+def paragraph(analysis: Analysis, format: str, preprocessing: str | None = None) -> str:
+    """Return the methods paragraph of an analysis."""
+    pieces = " ".join(sentences(analysis, preprocessing)).split(MARK)
+    writers = WRITERS[format]
+    return "".join(writers[at % 2](piece) for at, piece in enumerate(pieces))
+
+
+def named(text: object) -> str:
+    """Return a user's own text, marked to be shown as it is."""
+    return f"{MARK}{printable(text)}{MARK}"
 
 
 def cite(key: str) -> str:
-    """Return the citation in the text."""
-    return f"({CITED[key]})"
+    """Return the citation in the text.
+
+    >>> cite("tt"), cite("bbc"), cite("wilson")
+    ('Tibshirani and Tibshirani 2009', 'Tsamardinos et al. 2018', 'Wilson 1927')
+    """
+    authors, _, rest = REFERENCES[key].partition(" (")
+    first, *others = authors.split(", ")
+    return first + (" et al." if len(others) > 1 else "".join(f" and {other}" for other in others)) + f" {rest[:4]}"
 
 
 def references_of(analysis: Analysis) -> list[tuple[str, str]]:
-    """Return what the report must cite, in the order of `REFERENCES`."""
-    used = {"bbc", "implementations"}
-    used |= {key for key, method in (("ncv", "ncv"), ("tt", "tt"), ("cvm", "cvm_cv")) if method in analysis.others}
-    if _interval(analysis) == "calibrated" and _bounded(analysis):
-        used.add("wilson")
-    return [REFERENCES[key] for key in REFERENCES if key in used]
+    """Return what the report must cite and its DOI, in the order of `REFERENCES`."""
+    used = {"bbc", "implementations", *analysis.results} | ({"wilson"} if _wilson(analysis) else set())
+    cited = [REFERENCES[key].partition(" doi:") for key in REFERENCES if key in used]
+    return [(text, doi) for text, _, doi in cited]
 
 
-def methods_sentences(analysis: Analysis, preprocessing: str | None) -> list[list[Part]]:
-    """Return the paragraph sentence by sentence."""
-    design = design_of(analysis.cube)
-    return [
-        _data(analysis, design),
-        _partition(design),
-        _configurations(design),
-        _preprocessing(preprocessing),
-        _choice(analysis, design),
-        _refit(analysis),
-        *_estimate(analysis, design),
-        _numbers(analysis),
-        *_missing(design),
-        _software(analysis),
-    ]
+def sentences(analysis: Analysis, preprocessing: str | None) -> Iterator[str]:
+    """Yield the paragraph sentence by sentence."""
+    design = analysis.design
+    yield _data(analysis, design)
+    yield _partition(design)
+    yield _configurations(design)
+    yield PREPROCESSING[preprocessing] if preprocessing else UNKNOWN_PREPROCESSING
+    yield from _choice(analysis, design)
+    yield from _estimate(analysis, design)
+    yield from _interval(analysis)
+    yield _numbers(analysis)
+    if design.configurations > design.eligible:
+        gone = several(design.configurations - design.eligible, "configuration")
+        yield f"{gone} lacked predictions that others have and could not be selected."
+    if design.samples > design.predicted:
+        yield f"Samples without any prediction were left out ({design.samples - design.predicted})."
+    if design.weighted:
+        yield "Samples carry case weights, which multiply the bootstrap counts."
+    yield f"Computed from the saved predictions with cvstats {cvstats.__version__} (seed {analysis.seed})."
 
 
-def _data(analysis: Analysis, design: Design) -> list[Part]:
-    parts: list[Part] = [f"Out-of-sample predictions for {several(design.predicted, 'sample')}"]
+def _data(analysis: Analysis, design: Design) -> str:
+    text, cube = f"Out-of-sample predictions for {several(design.predicted, 'sample')}", analysis.cube
     if design.classes:
-        sizes = list(design.classes.items())
-        parts.append(" (")
-        for at, (name, size) in enumerate(sizes[:6]):
-            parts += [f"{', ' if at else ''}{size} ", Name(name)]
-        parts.append(f" and {len(sizes) - 6} further classes)" if len(sizes) > 6 else ")")
+        sizes = ", ".join(f"{size} {named(name)}" for name, size in list(design.classes.items())[:6])
+        more = f" and {len(design.classes) - 6} further classes" if len(design.classes) > 6 else ""
+        text += f" ({sizes}{more})"
     elif design.events is not None:
-        parts.append(f" ({several(design.events, 'observed event')})")
-    if design.groups:
-        parts.append(f" in {several(design.groups, 'group')}")
-    parts.append(" were analysed")
-    if "positive" in analysis.cube.coords:
-        parts += [", with ", Name(printable(analysis.cube.coords["positive"].item())), " as the positive class"]
-        if analysis.metric.uses == "label" and "threshold" in analysis.cube.coords:
-            parts.append(f" (predicted above {float(analysis.cube.coords['threshold']):g})")
-    return [*parts, "."]
+        text += f" ({several(design.events, 'observed event')})"
+    text += f" in {several(design.groups, 'group')}" if design.groups else ""
+    text += " were analysed"
+    if "positive" in cube.coords:
+        text += f", with {named(cube.coords['positive'].item())} as the positive class"
+        if analysis.metric.uses == "label" and "threshold" in cube.coords:
+            text += f" (predicted above {float(cube.coords['threshold']):g})"
+    return f"{text}."
 
 
-def _partition(design: Design) -> list[Part]:
+def _partition(design: Design) -> str:
+    times = several(design.repeats, "repeat") if design.repeats > 1 else ""
     if not design.folds:
-        times = f" in {several(design.repeats, 'repeat')}" if design.repeats > 1 else ""
-        return [f"They come from resampling{times} whose folds were not saved [state the design here]."]
+        times = times and f" in {times}"
+        return f"They come from resampling{times} whose folds were not saved [state the design here]."
     if design.leave_one_out:
-        return ["They come from leave-one-out cross-validation."]
+        return "They come from leave-one-out cross-validation."
     kind = {True: "stratified ", False: "unstratified ", None: ""}[design.stratified]
-    times = f"{several(design.repeats, 'repeat')} of " if design.repeats > 1 else ""
     whole = " Groups were kept whole in the bootstrap below." if design.groups else ""
-    return [f"They come from {times}{kind}{design.folds}-fold cross-validation.{whole}"]
+    return f"They come from {times and f'{times} of '}{kind}{design.folds}-fold cross-validation.{whole}"
 
 
-def _configurations(design: Design) -> list[Part]:
+def _configurations(design: Design) -> str:
     if design.configurations == 1:
-        return ["One configuration was tried, so nothing was tuned on these predictions."]
-    parts: list[Part] = [
-        f"{several(design.configurations, 'configuration')} (pipelines with their tuning values) were tried"
+        return "One configuration was tried, so nothing was tuned on these predictions."
+    text = f"{several(design.configurations, 'configuration')} (pipelines with their tuning values) were tried"
+    ranges = [
+        f"{named(name)} from {low:g} to {high:g} ({values} values)"
+        for name, (low, high, values) in design.tuning.items()
     ]
-    if design.tuning:
-        parts.append(", with ")
-        for at, (name, (low, high, values)) in enumerate(list(design.tuning.items())[:6]):
-            parts += ["; " if at else "", Name(printable(name)), f" from {low:g} to {high:g} ({values} values)"]
-        if len(design.tuning) > 6:
-            parts.append(f"; and {len(design.tuning) - 6} further tuning values")
-    return [*parts, "."]
+    more = [f"and {len(ranges) - 6} further tuning values"] if len(ranges) > 6 else []
+    return text + (f", with {'; '.join([*ranges[:6], *more])}." if ranges else ".")
 
 
-def _preprocessing(preprocessing: str | None) -> list[Part]:
-    if preprocessing == "inside":
-        return [
-            "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
-            f"each training set and applied to the held-out fold, [Pi1] of {CITED['implementations']}."
-        ]
-    if preprocessing == "outside":
-        return [
-            "Data-dependent preprocessing was fitted on all samples before splitting, "
-            f"[Pi2] of {CITED['implementations']}: the held-out folds influenced the models, and every estimate below "
-            "may be optimistic for that reason, which no analysis of saved predictions can correct."
-        ]
-    if preprocessing == "none":
-        return ["No step that learns from the data preceded the models."]
-    return [
-        "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
-        "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
-    ]
-
-
-def _choice(analysis: Analysis, design: Design) -> list[Part]:
-    if design.configurations == 1:
-        return [
-            f"Performance was measured by {metric_words(analysis.metric.name)} ({better(analysis.metric.direction)})."
-        ]
+def _choice(analysis: Analysis, design: Design) -> Iterator[str]:
+    measure = f"{analysis.name} ({better(analysis.metric)})"
     average = " within each repeat and averaged over repeats" if design.repeats > 1 else ""
-    return [
-        f"The configuration with the best {metric_words(analysis.metric.name)} ({better(analysis.metric.direction)}), "
-        f"pooled over the held-out folds{average}, was selected; ties go to the first in the order given. "
-        "The same predictions thus choose and would judge ([CV1]), so the selected configuration's own score is "
-        "optimistic and is not reported as its performance."
-    ]
-
-
-def _refit(analysis: Analysis) -> list[Part]:
-    if analysis.regime == "holdout":
-        return ["The models were fixed before the samples were used; the estimate is for the selected model."]
-    return [
-        "The estimate is for the selected configuration refitted on all samples by the same process, "
-        "preprocessing and tuning included."
-    ]
-
-
-def _estimate(analysis: Analysis, design: Design) -> list[list[Part]]:
     if design.configurations == 1:
-        return [["With one configuration no correction for selection is needed."], *_interval_words(analysis)]
+        yield f"Performance was measured by {measure}."
+    else:
+        yield (
+            f"The configuration with the best {measure}, pooled over the held-out folds{average}, was selected; ties "
+            "go to the first in the order given. The same predictions thus choose and would judge ([CV1]), so the "
+            "selected configuration's own score is optimistic and is not reported as its performance."
+        )
+    yield (
+        "The models were fixed before the samples were used; the estimate is for the selected model."
+        if analysis.regime == "holdout"
+        else "The estimate is for the selected configuration refitted on all samples by the same process, "
+        "preprocessing and tuning included."
+    )
+
+
+def _estimate(analysis: Analysis, design: Design) -> Iterator[str]:
+    if design.configurations == 1:
+        yield "With one configuration no correction for selection is needed."
+        return
     draws = several(int(analysis.winner["n_draws"]), "bootstrap draw")
     unit = "groups" if design.groups else "samples"
-    within = " within class" if analysis.metric.requires in ("classes", "positive", "negative") else ""
-    first = (
-        f"Its performance was estimated by bootstrap bias-corrected cross-validation {cite('bbc')}: in each of {draws} "
-        f"of {unit}{within}, the configuration that is best on the drawn {unit} was judged on those left out"
-    )
-    method = str(analysis.winner["method"].item())
+    within = " within class" if analysis.within_class else ""
     more = {
         "bbc_cross_repeat": "; each repeat chose in turn and the other repeats judged",
-        "bbc_ncv": f", and averaged with nested cross-validation {cite('ncv')} smoothed over draws",
+        "bbc_ncv": f", and averaged with nested cross-validation ({cite('ncv')}) smoothed over draws",
         "bbc_x": "; its known pessimism for fixed models was removed (BBC-X)",
-    }.get(method, "")
-    ties = "Ties within a draw were broken at random."
-    return [[f"{first}{more}."], [ties], *_interval_words(analysis)]
-
-
-def _interval(analysis: Analysis) -> str:
-    return str(analysis.winner["interval"].item())
-
-
-def _bounded(analysis: Analysis) -> bool:
-    import math
-
-    return all(math.isfinite(end) for end in analysis.metric.range) and analysis.metric.name != "brier"
-
-
-def _interval_words(analysis: Analysis) -> list[list[Part]]:
-    name = _interval(analysis)
-    level = percent(analysis.level, digits=0 if round(100 * analysis.level, 6).is_integer() else 1)
-    if name == "calibrated":
-        kind = f"Wilson limits {cite('wilson')}" if _bounded(analysis) else "limits on the log scale of the loss"
-        return [
-            [
-                f"The {level} interval is calibrated for selection: {kind} with Student's t, an effective sample size "
-                "from the bootstrap variance of all configurations, and the variance that selection adds."
-            ]
-        ]
-    return [] if name == "none" else [[f"The {level} interval is of the type '{name}'."]]
-
-
-def _numbers(analysis: Analysis) -> list[Part]:
-    recommended, metric = analysis.winner, analysis.metric
-    value = float(recommended["estimate"])
-    places = places_of(spread_of(recommended), value)
-    parts: list[Part] = ["The selected configuration, "]
-    parts += [Name(printable(recommended["selected"].item())), f", has an estimated {metric_words(metric.name)} of "]
-    parts.append(f"{number(value, places)}")
-    low, high = float(recommended["conf_low"]), float(recommended["conf_high"])
-    if low == low and high == high:
-        parts.append(f" ({percent(analysis.level)} interval {number(low, places)} to {number(high, places)})")
-    if analysis.cube.sizes["configuration"] > 1:
-        parts.append(f"; its uncorrected cross-validated score is {number(recommended['naive'], places)}")
-        parts.append(f", and BBC-CV as published gives {number(analysis.bbc['estimate'], places)}")
-    return [*parts, "."]
-
-
-def _missing(design: Design) -> list[list[Part]]:
-    found: list[list[Part]] = []
-    gone = design.configurations - design.eligible
-    if gone:
-        found.append(
-            [f"{several(gone, 'configuration')} lacked predictions that others have and could not be selected."]
-        )
-    if design.samples > design.predicted:
-        found.append([f"Samples without any prediction were left out ({design.samples - design.predicted})."])
-    if design.weighted:
-        found.append(["Samples carry case weights, which multiply the bootstrap counts."])
-    return found
-
-
-def _software(analysis: Analysis) -> list[Part]:
-    import cvstats
-
-    return [f"Computed from the saved predictions with cvstats {cvstats.__version__} (seed {analysis.seed})."]
-
-
-def render_text(sentences: list[list[Part]], format: str) -> str:
-    """Return sentences as one paragraph of the wanted format."""
-    escape, name = WRITERS[format]
-    return " ".join(
-        "".join(name(part.text) if isinstance(part, Name) else escape(part) for part in sentence)
-        for sentence in sentences
+    }.get(str(analysis.winner["method"].item()), "")
+    yield (
+        f"Its performance was estimated by bootstrap bias-corrected cross-validation ({cite('bbc')}): in each of "
+        f"{draws} of {unit}{within}, the configuration that is best on the drawn {unit} was judged on those left "
+        f"out{more}."
     )
+    yield "Ties within a draw were broken at random."
 
 
-def _as_is(text: str) -> str:
-    return text
+def _wilson(analysis: Analysis) -> bool:
+    return bool(analysis.limits(analysis.winner)) and analysis.metric.scale == "unit"
+
+
+def _interval(analysis: Analysis) -> Iterator[str]:
+    kind = f"Wilson limits ({cite('wilson')})" if _wilson(analysis) else "limits on the log scale of the loss"
+    if analysis.limits(analysis.winner):
+        yield (
+            f"The {analysis.percentage} interval is calibrated for selection: {kind} with Student's t, an effective "
+            "sample size from the bootstrap variance of all configurations, and the variance that selection adds."
+        )
+
+
+def _numbers(analysis: Analysis) -> str:
+    best, limits = analysis.winner, analysis.limits(analysis.winner)
+    text = f"The selected configuration, {named(best['selected'].item())}, has an estimated {analysis.name} of "
+    text += analysis.number(best["estimate"]) + (f" ({analysis.percentage} interval {limits})" if limits else "")
+    if analysis.design.configurations > 1:
+        text += f"; its uncorrected cross-validated score is {analysis.number(best['naive'])}"
+        text += f", and BBC-CV as published gives {analysis.number(analysis.bbc['estimate'])}"
+    return f"{text}."
 
 
 def _markdown(text: str) -> str:
-    for mark in "\\`*_[]<>#|":
-        text = text.replace(mark, "\\" + mark)
-    return text
+    return text.translate({ord(mark): "\\" + mark for mark in "\\`*_[]<>#|"})
 
 
 def _markdown_code(text: str) -> str:
@@ -291,18 +209,8 @@ def _markdown_code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _latex(text: str) -> str:
-    plain = {**_LATEX, "\u2212": "$-$", "\u202f": r"\,", "²": r"\textsuperscript{2}", "…": r"\ldots{}", "\ufffd": "?"}
-    return "".join(plain.get(character, character) for character in text)
-
-
-def _latex_code(text: str) -> str:
-    return f"\\texttt{{{_latex(text)}}}"
-
-
-Writer = Callable[[str], str]
-WRITERS: dict[str, tuple[Writer, Writer]] = {
-    "text": (_as_is, _as_is),
+WRITERS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {  # of our words, and of a user's own text
+    "text": (str, str),
     "markdown": (_markdown, _markdown_code),
-    "latex": (_latex, _latex_code),
+    "latex": (latex_text, lambda text: f"\\texttt{{{latex_text(text)}}}"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,209 +11,171 @@ import xarray as xr
 from cvstats._check import plain
 from cvstats.cube.blocks import coverage
 from cvstats.protocols.doubts import FEW_GROUPS, Doubts
-from cvstats.tables.words import count, metric_words, number, percent, printable, several
+from cvstats.tables.words import count, number, percent, printable, several
 
-from .analysis import Analysis, Design
-from .parts import Remark
+from .analysis import Analysis
+from .blocks import Remark
+from .design import Design
 
 FEW = 40
 
 
-def remarks_of(analysis: Analysis, design: Design, source: dict[str, Any] | None) -> list[Remark]:
+def remarks_of(analysis: Analysis) -> list[Remark]:
     """Return remarks, those that need care first."""
-    found = [
-        *looking_remarks(design, source, analysis.about, analysis.cube),
-        *_fold_shift(analysis, design),
-        *_choice(analysis),
-        *_draws(analysis),
-        *(Remark(_sentence(text), care=True) for text in analysis.warned),
-    ]
-    return _sorted(found)
+    return _sorted(
+        [
+            *looking_remarks(analysis),
+            *_fold_shift(analysis),
+            *_choice(analysis),
+            *_draws(analysis),
+            *(_care(text) for text in analysis.warned),
+        ]
+    )
 
 
-def looking_remarks(
-    design: Design, source: dict[str, Any] | None, about: xr.Dataset | None, cube: xr.DataArray
-) -> list[Remark]:
+def looking_remarks(analysis: Analysis) -> list[Remark]:
     """Return what can be said from the predictions alone, before anything is estimated."""
-    doubts = Doubts()
-    doubts.add(cube, coverage(cube))
-    found = [Remark(_sentence(text), care=True) for text in doubts.notes()]
-    found += [*_sizes(design), *_gaps(design), *_folds(design), *_reading(source)]
-    return _sorted([*found, *_configurations(about)] if about is not None else found)
+    doubts, design = Doubts(), analysis.design
+    doubts.add(analysis.cube, coverage(analysis.cube))
+    parts = _sizes(design), _folds(design), _reading(analysis.source), _configurations(analysis.about)
+    return _sorted([*map(_care, doubts.notes()), *(remark for part in parts for remark in part)])
 
 
-def _configurations(about: xr.Dataset) -> list[Remark]:
-    """Return what `describe_cube` found: copies, constant predictions, scores that shift between folds."""
-    found, total = [], about.sizes["configuration"]
-    copies = about["duplicated"].values
+def choice_words(analysis: Analysis) -> str:
+    """Return how firm the choice of the winner is."""
+    rate = analysis.winner["win_rate"].values.astype(float)
+    if len(rate) == 1 or not np.isfinite(rate).any():
+        return ""
+    own = float(rate[analysis.chosen])
+    firm = "fairly firm choice" if own >= 0.4 else "choice that other data could well overturn"
+    text = (
+        f"The selected configuration wins {percent(own)} of the bootstrap draws, and {count((rate > 0).sum())} of "
+        f"{count(len(rate))} configurations win at least one: a {'firm choice' if own > 0.8 else firm}."
+    )
+    if analysis.best is None:
+        return text
+    others, level = int(analysis.best["in_set"].sum()) - 1, f"at the {analysis.percentage} level"
+    if others > 0:
+        return f"{text} {several(others, 'other configuration')} cannot be told from the best {level}."
+    return f"{text} No other configuration is compatible with being the best {level}."
+
+
+def _care(text: str) -> Remark:
+    """Return what must not be overlooked as a sentence."""
+    text = printable(text.strip())
+    return Remark(text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else "."), care=True)
+
+
+def _sorted(remarks: Iterable[Remark]) -> list[Remark]:
+    """Return each remark once, those that need care first."""
+    once: dict[str, Remark] = {}
+    for remark in remarks:
+        once.setdefault(remark.text, remark)
+    return sorted(once.values(), key=lambda remark: not remark.care)
+
+
+def _configurations(about: xr.Dataset) -> Iterator[Remark]:
+    """Say what `describe_cube` found: copies, constant predictions, scores that shift between folds."""
+
+    def several_of(which: np.ndarray, one: str, many: str) -> str:
+        return f"{several(which.sum(), 'configuration')} {one if which.sum() == 1 else many}"
+
+    def names(which: np.ndarray, most: int = 3) -> str:
+        all_of_them = [printable(name) for name in about["configuration"].values[which]]
+        more = f" and {len(all_of_them) - most} more" if len(all_of_them) > most else ""
+        return ", ".join(all_of_them[:most]) + more
+
+    copies, moved = about["duplicated"].values, about["shifted"].values
     if copies.any():
-        words = (
-            f"{several(int(copies.sum()), 'configuration')} {_verb(copies, 'has', 'have')} the predictions of another"
-        )
-        found.append(Remark(f"{words}: {_names(about, copies)}."))
+        yield Remark(f"{several_of(copies, 'has', 'have')} the predictions of another: {names(copies)}.")
     flat = about["constant"].values | about["constant_in_folds"].values
     if flat.any():
-        words = f"{several(int(flat.sum()), 'configuration')} {_verb(flat, 'predicts', 'predict')} one value"
-        found.append(Remark(f"{words} for every sample of a fold: {_names(about, flat)}."))
-    moved = about["shifted"].values
+        words = several_of(flat, "predicts", "predict")
+        yield Remark(f"{words} one value for every sample of a fold: {names(flat)}.")
     if moved.any():
-        found.append(
-            Remark(
-                f"Scores shift between folds in {count(int(moved.sum()))} of {several(total, 'configuration')}: "
-                f"{_names(about, moved)}. For these, a metric that ranks the scores of all folds together, such as "
-                f"AUC, is misleading ({about['shift_test'].item()}; smallest adjusted P = "
-                f"{float(about['shift_p_adjusted'].min()):.2g})."
-            )
+        yield Remark(
+            f"Scores shift between folds in {count(moved.sum())} of {several(len(moved), 'configuration')}: "
+            f"{names(moved)}. For these, a metric that ranks the scores of all folds together, such as "
+            f"AUC, is misleading ({about['shift_test'].item()}; smallest adjusted P = "
+            f"{float(about['shift_p_adjusted'].min()):.2g})."
         )
-    return found
 
 
-def _verb(which: np.ndarray, one: str, many: str) -> str:
-    return one if which.sum() == 1 else many
-
-
-def _names(about: xr.Dataset, which: np.ndarray, most: int = 3) -> str:
-    names = [printable(name) for name in about["configuration"].values[which]]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _sorted(found: list[Remark]) -> list[Remark]:
-    seen: dict[str, Remark] = {}
-    for remark in found:
-        seen.setdefault(remark.text, remark)
-    return sorted(seen.values(), key=lambda remark: not remark.care)
-
-
-def _sentence(text: str) -> str:
-    text = printable(text.strip())
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-
-def _sizes(design: Design) -> list[Remark]:
-    found = []
+def _sizes(design: Design) -> Iterator[Remark]:
     units = design.groups or design.predicted
-    what = "independent groups" if design.groups else "samples"
     if units < FEW and not 0 < design.groups < FEW_GROUPS:  # so few groups are a doubt already
-        found.append(
-            Remark(f"Only {units} {what}: the interval is wide, and with so few it is itself uncertain.", care=True)
-        )
-    if design.classes and min(design.classes.values()) < 10:
-        name = min(design.classes, key=lambda key: design.classes[key])
-        found.append(
-            Remark(
-                f"Class {printable(name)} has only {several(design.classes[name], 'sample')}: "
-                "its part of any score is shaky.",
-                care=True,
-            )
-        )
+        what = "independent groups" if design.groups else "samples"
+        yield _care(f"Only {units} {what}: the interval is wide, and with so few it is itself uncertain.")
+    name = min(design.classes, key=lambda key: design.classes[key], default="")
+    if name and design.classes[name] < 10:
+        size = several(design.classes[name], "sample")
+        yield _care(f"Class {printable(name)} has only {size}: its part of any score is shaky.")
     if design.groups:
-        found.append(
-            Remark(
-                f"Samples come in {count(design.groups)} groups, which are drawn whole; the interval counts groups, "
-                "not samples."
-            )
+        yield Remark(
+            f"Samples come in {count(design.groups)} groups, which are drawn whole; the interval counts groups, "
+            "not samples."
         )
     if design.weighted:
-        found.append(Remark("Samples carry case weights; they multiply the bootstrap counts."))
-    return found
+        yield Remark("Samples carry case weights; they multiply the bootstrap counts.")
+    if design.samples > design.predicted:
+        yield _care(f"Left out: {several(design.samples - design.predicted, 'sample')} without any prediction.")
 
 
-def _folds(design: Design) -> list[Remark]:
-    found = []
+def _folds(design: Design) -> Iterator[Remark]:
     if design.leave_one_out:
-        found.append(
-            Remark(
-                "Leave-one-out: the labels of the other samples leak into every prediction through the class ratio, "
-                "and no analysis of saved predictions can see it. Prefer 5 or 10 folds.",
-                care=True,
-            )
+        yield _care(
+            "Leave-one-out: the labels of the other samples leak into every prediction through the class ratio, "
+            "and no analysis of saved predictions can see it. Prefer 5 or 10 folds."
         )
     elif not design.folds:
-        found.append(Remark("Folds were not saved, so nothing can be said about differences between folds."))
+        yield Remark("Folds were not saved, so nothing can be said about differences between folds.")
     if design.stratified is False:
-        found.append(
-            Remark("Classes are not spread evenly over the folds; stratified folds would make scores steadier.")
-        )
+        yield Remark("Classes are not spread evenly over the folds; stratified folds would make scores steadier.")
     if design.repeats > 1:
-        found.append(
-            Remark(
-                f"{count(design.repeats)} repeats reduce the luck of the partition, not the uncertainty from "
-                f"having {count(design.predicted)} samples: the interval would hardly shrink with more repeats."
-            )
+        yield Remark(
+            f"{count(design.repeats)} repeats reduce the luck of the partition, not the uncertainty from "
+            f"having {count(design.predicted)} samples: the interval would hardly shrink with more repeats."
         )
-    return found
 
 
-def _fold_shift(analysis: Analysis, design: Design) -> list[Remark]:
+def _reading(source: dict[str, Any]) -> Iterator[Remark]:
+    yield from (_care(str(note)) for note in source.get("notes") or [])
+    if source.get("averaged_repeats"):
+        yield _care(
+            "The file holds predictions already averaged over repeats; such averages look better than any single "
+            "model, so the estimate is for the averaged predictor."
+        )
+
+
+def _fold_shift(analysis: Analysis) -> Iterator[Remark]:
     """Say so when the selected configuration's scores shift between folds and its score ranks them together."""
-    about = analysis.about
-    if about is None or analysis.metric.family != "rank" or not design.folds:
-        return []
-    if not bool(about["shifted"].values[about.indexes["configuration"].get_loc(analysis.winner["selected"].item())]):
-        return []
+    if analysis.metric.family != "rank" or not analysis.about["shifted"].values[analysis.chosen]:
+        return
     text = "The selected configuration's scores shift between folds, so its pooled score is misleading"
-    by_fold = analysis.others.get("tt")
+    by_fold = analysis.results.get("tt")
     if by_fold is not None and plain(by_fold["selected"].item()) == plain(analysis.winner["selected"].item()):
-        name = metric_words(analysis.metric.name)
         inside, pooled = number(by_fold["naive"], 3), number(analysis.winner["naive"], 3)
-        text += f": its {name} is {inside} within folds and {pooled} pooled over them"
-    return [Remark(f"{text}.", care=True)]
+        text += f": its {analysis.name} is {inside} within folds and {pooled} pooled over them"
+    yield _care(f"{text}.")
 
 
-def _gaps(design: Design) -> list[Remark]:
-    if design.samples == design.predicted:
-        return []
-    left = several(design.samples - design.predicted, "sample")
-    return [Remark(f"Left out: {left} without any prediction.", care=True)]
-
-
-def _choice(analysis: Analysis) -> list[Remark]:
-    found = []
+def _choice(analysis: Analysis) -> Iterator[Remark]:
     scores = analysis.scores.values.astype(float)
     known = scores[np.isfinite(scores)] * analysis.metric.sign
-    if len(known) > 1:
-        ties = int((known == known.max()).sum())
-        if ties > 1:
-            found.append(
-                Remark(
-                    f"{count(ties)} configurations share the best plain score; "
-                    "the first in the order given is reported."
-                )
-            )
-    low, high = analysis.metric.range
-    perfect = high if analysis.metric.sign > 0 else low
+    ties = int((known == known.max(initial=-np.inf)).sum())
+    if ties > 1:
+        yield Remark(
+            f"{count(ties)} configurations share the best plain score; the first in the order given is reported."
+        )
+    perfect = analysis.metric.range[analysis.metric.sign > 0]
     if np.isfinite(perfect) and float(analysis.winner["naive"]) == perfect:
-        found.append(
-            Remark(
-                "The winner's plain score is perfect. Check that no label leaked into the features "
-                "before believing it.",
-                care=True,
-            )
+        yield _care(
+            "The winner's plain score is perfect. Check that no label leaked into the features before believing it."
         )
-    return found
 
 
-def _draws(analysis: Analysis) -> list[Remark]:
-    again = int(analysis.winner["n_redrawn"]) if "n_redrawn" in analysis.winner else 0
-    if not again:
-        return []
-    return [
-        Remark(
-            f"{several(again, 'bootstrap draw')} ({percent(again / max(1, analysis.times))}) could not be used "
-            "and were drawn again."
-        )
-    ]
-
-
-def _reading(source: dict[str, Any] | None) -> list[Remark]:
-    report = source or {}
-    found = [Remark(_sentence(str(note)), care=True) for note in report.get("notes") or []]
-    if report.get("averaged_repeats"):
-        found.append(
-            Remark(
-                "The file holds predictions already averaged over repeats; such averages look better than any single "
-                "model, so the estimate is for the averaged predictor.",
-                care=True,
-            )
-        )
-    return found
+def _draws(analysis: Analysis) -> Iterator[Remark]:
+    again = int(analysis.winner["n_redrawn"])
+    if again:
+        share = percent(again / max(1, analysis.times))
+        yield Remark(f"{several(again, 'bootstrap draw')} ({share}) could not be used and were drawn again.")

@@ -7,7 +7,6 @@ with B', and nothing depends on blocks, workers or numpy's own stream of integer
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from cvstats.kernels.usable import LabelCheck
 QUANTUM = 32
 ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
 WORDS = 32_768  # random words at a time
-STEP = 512  # draws at a time
+PIECE = 4 * QUANTUM  # draws that are remembered together
 REMEMBERED = 32_000_000  # counts that are remembered for the next block of configurations
 
 
@@ -46,10 +45,6 @@ class Draws:
         """Return the weights of a block in the form that kernels share, and how often each was drawn again."""
         counts, redrawn = self.block(start, stop)
         return Weights(counts), redrawn
-
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return False
 
     def remembered(self) -> Draws:
         """Return the draws in a form that serves several blocks of configurations at the price of one."""
@@ -116,10 +111,6 @@ class Bootstrap(Draws):
         check = None if self.check is None else self.check.on(rows)
         n, judging = int(rows.sum()), self.judging
         return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, judging=judging)
-
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return self._usable is not None and self.judging and self.check is not None and self.check.same(check)
 
     def remembered(self) -> Draws:
         """Return draws that are made once by each process, while they take little memory."""
@@ -206,20 +197,29 @@ class Remembered(Draws):
 
     def __init__(self, draws: Bootstrap) -> None:
         self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
-        self._made: tuple[np.ndarray, np.ndarray] | None = None
+        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._weights: dict[tuple[int, int], Weights] = {}
+        self._part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_made": None, "_weights": {}}  # whoever receives them makes them again
+    def __getstate__(self) -> Bootstrap:
+        return self.draws  # whoever receives them makes them again
+
+    def __setstate__(self, draws: Bootstrap) -> None:
+        self.__init__(draws)  # type: ignore[misc]
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        if self._made is None:
-            quanta = [self.draws.block(at, min(at + STEP, self.times)) for at in range(0, self.times, STEP)]
-            small = max(int(counts.max(initial=0)) for counts, _ in quanta) < 256
-            counts = np.concatenate([part.astype(np.uint8 if small else np.int32) for part, _ in quanta])
-            self._made = counts, np.concatenate([part for _, part in quanta])
-        return self._made[0][start:stop], self._made[1][start:stop]
+        first = start // PIECE
+        parts = [self._piece(number) for number in range(first, -(-stop // PIECE))]
+        counts, redrawn = (np.concatenate(each) for each in zip(*parts, strict=True))
+        wanted = slice(start - first * PIECE, stop - first * PIECE)
+        return counts[wanted], redrawn[wanted]
+
+    def _piece(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        if number not in self._pieces:
+            counts, redrawn = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
+            self._pieces[number] = counts.astype(np.uint8 if counts.max(initial=0) < 256 else np.int32), redrawn
+        return self._pieces[number]
 
     def weights(self, start: int, stop: int) -> tuple[Weights, np.ndarray]:
         """Return the weights of a block, with what kernels have made of them, and how often each was drawn again."""
@@ -228,11 +228,12 @@ class Remembered(Draws):
 
     def on(self, rows: np.ndarray) -> Draws:
         """Return the draws over some of the samples."""
-        return self if rows.all() else self.draws.on(rows).remembered()
-
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return self.draws.assures(check)
+        if rows.all():
+            return self
+        key = rows.tobytes()
+        if self._part is None or self._part[0] != key:
+            self._part = key, self.draws.on(rows).remembered()
+        return self._part[1]
 
 
 class Given(Draws):

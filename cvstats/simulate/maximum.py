@@ -64,14 +64,9 @@ def expected_maximum(probability: Any, n_samples: Any, n_configurations: Any) ->
         _maximum, p, n, m, output_core_dims=[[], ["quantile"]], kwargs={"levels": np.array(LEVELS)}, join="exact"
     )
     variables = {"mean": mean, "optimism": mean - p, "quantiles": quantiles.assign_coords(quantile=list(LEVELS))}
-    return result(
-        variables,
-        method="expected_maximum",
-        metric="accuracy",
-        call=call_text(
-            "expected_maximum", probability=probability, n_samples=n_samples, n_configurations=n_configurations
-        ),
-    )
+    given = {"probability": probability, "n_samples": n_samples, "n_configurations": n_configurations}
+    call = call_text("expected_maximum", **given)
+    return result(variables, method="expected_maximum", metric="accuracy", call=call)
 
 
 def _argument(value: Any, name: str) -> xr.DataArray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,16 +12,16 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_dim, check_option, nearest, plain, show
 
+from .frames import QUALIFIERS, main_dims, tidy
 from .render import RENDERERS, Cell, Grid
+from .words import decimals, labels_of, number_text, p_text, plain_decimals
 
 NOTE = "* P < 0.05, ** P < 0.01"
-_QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
 # numbers in the metric's unit: scaled together, digits from the standard error
 _SCALED = {
     *("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism", "bbc_plain"),
     *("estimate_a", "estimate_b", "difference", "truth", "std_dev", "rmse"),
 }
-_LEFT_OUT = ("bound_low", "bound_high")
 _STARS = {"estimate": "p_value", "std_dev": "obrien_p_value"}
 _TITLES = {"std_dev": "Standard deviation", "rmse": "Root mean square", "p_value": "P", "std_error": "SE", "df": "df"}
 
@@ -92,198 +93,141 @@ def format_table(
     if digits is not None:
         check_count(digits, "digits", minimum=0)
     factor = (100.0 if unit == "%" else 1.0) if scale is None else float(scale)
+    layout = Layout(stars, digits, unit, factor, caption)
     wanted = [values] if isinstance(values, str) else None if values is None else list(values)
     if isinstance(x, pd.DataFrame):
-        grids = [_listing(x, wanted, stars, digits, unit, factor, caption, labels=0)]
+        grids = [layout.listing(x, wanted)]
     else:
         result = x.to_dataset(name=str(x.name or "value")) if isinstance(x, xr.DataArray) else x
         if not isinstance(result, xr.Dataset):
             raise InputError(f"`x` must be a Dataset, DataArray or DataFrame; got {type(x).__name__}.")
-        grids = _grids(result, rows, columns, wanted, stars, digits, unit, factor, caption)
+        down = None if rows is None else [rows] if isinstance(rows, str) else list(rows)
+        grids = _grids(layout, result, down, columns, wanted)
     return "\n\n".join(RENDERERS[format](grid) for grid in grids)
 
 
-def _grids(
-    result: xr.Dataset,
-    rows: str | Sequence[str] | None,
-    columns: str | None,
-    wanted: list[str] | None,
-    stars: bool,
-    digits: int | None,
-    unit: str,
-    factor: float,
-    caption: str,
-) -> list[Grid]:
-    from . import main_dims, tidy
+@dataclass(frozen=True)
+class Layout:
+    """How numbers are shown: marks, decimals (None: from the standard error), unit, and what they are multiplied by."""
 
+    stars: bool
+    digits: int | None
+    unit: str
+    factor: float
+    caption: str
+
+    def cross(self, result: xr.Dataset, name: str, down: Sequence[Hashable], across: str, *, titled: bool) -> Grid:
+        """Return one variable as a cross table."""
+        order = (*down, across)
+        missing = [dim for dim in order if dim not in result[name].dims]
+        values = result[name].expand_dims({dim: result.sizes[dim] for dim in missing}).transpose(*order).values
+        if values.dtype.kind in "fiu":
+            times = 1.0 if name in ("p_value", "statistic", "df", "n") else self.factor
+            values = values * times
+            places = self.digits if self.digits is not None else _places(name, result, values, times)
+            texts = _texts(name, values.ravel(), [places] * values.size)
+        else:
+            texts = [str(plain(value)) for value in values.ravel()]
+        marks = [""] * len(texts)
+        p_name = _STARS.get(name)
+        if self.stars and p_name in result and set(result[p_name].dims) == set(order):
+            marks = star_marks(result[p_name].transpose(*order).values.ravel())
+        width = result.sizes[across]
+        cells = [Cell(t, m) for t, m in zip(texts, marks, strict=True)]
+        labels = product(*(map(str, labels_of(result, dim)) for dim in down))
+        body = [[*map(Cell, label), *cells[at * width : (at + 1) * width]] for at, label in enumerate(labels)]
+        title = "Mean bias" if name == "estimate" and _is_bias(result) else title_of(name)
+        title += f" ({self.unit})" if self.unit else ""
+        shown = ". ".join(part for part in (self.caption.rstrip("."), title if titled or self.unit else "") if part)
+        header = [str(name) for name in (*down, *labels_of(result, across))]
+        return Grid(header, body, len(down), shown, NOTE if any(marks) else "")
+
+    def listing(
+        self, frame: pd.DataFrame, wanted: list[str] | None, labels: int = 0, result: xr.Dataset | None = None
+    ) -> Grid:
+        """Return every row of a data frame as a line; limits share one column."""
+        for name in wanted or ():
+            if name not in frame:
+                close = nearest(name, frame.columns)
+                raise InputError(f"`values`: no column {name!r}; found {show(frame.columns)}{close}.")
+        keys = list(frame.columns[:labels])
+        names = [str(name) for name in (wanted if wanted is not None else frame.columns[labels:])]
+        limits = {"conf_low", "conf_high"} <= set(names)
+        header, content, used = (
+            [str(key) for key in keys],
+            [[Cell(str(plain(v))) for v in frame[k]] for k in keys],
+            False,
+        )
+        for name in names:
+            if name == "conf_high" and limits:
+                continue
+            header.append(_interval_title(result) if name == "conf_low" and limits else title_of(name))
+            if frame[name].dtype.kind not in "fiu":
+                content.append([Cell(str(plain(value))) for value in frame[name]])
+                continue
+            header[-1] += f" ({self.unit})" if self.unit and name in _SCALED else ""
+            times = self.factor if name in _SCALED else 1.0
+            places = [self.digits] * len(frame) if self.digits is not None else _row_places(name, frame, self.factor)
+            texts = _texts(name, frame[name].to_numpy(float) * times, places)
+            if name == "conf_low" and limits:
+                upper = _texts(name, frame["conf_high"].to_numpy(float) * times, places)
+                pairs = zip(texts, upper, strict=True)
+                texts = ["NA" if low == high == "NA" else f"[{low}, {high}]" for low, high in pairs]
+            marks = [""] * len(frame)
+            if self.stars and "p_value" in frame and name == ("p_value" if "p_value" in names else "estimate"):
+                marks = star_marks(frame["p_value"].to_numpy(float))
+                used = used or any(marks)
+            content.append([Cell(t, m) for t, m in zip(texts, marks, strict=True)])
+        text_first = bool(names) and frame[names[0]].dtype.kind not in "fiu"
+        body = [list(row) for row in zip(*content, strict=True)]
+        return Grid(header, body, labels or int(text_first), self.caption, NOTE if used else "")
+
+
+def _grids(
+    layout: Layout, result: xr.Dataset, rows: list[str] | None, columns: str | None, wanted: list[str] | None
+) -> list[Grid]:
     for name in wanted or ():
         if name not in result:
             raise InputError(f"`values`: no variable {name!r}; found {show(result.data_vars)}{nearest(name, result)}.")
     dims = tuple(result[wanted[0]].dims) if wanted else main_dims(result)
-    for name in ([rows] if isinstance(rows, str) else rows) or ():
+    for name in rows or ():
         check_dim(dims, name, "rows")
     if columns is not None:
         check_dim(dims, columns, "columns")
     elif rows is not None or len(dims) > 1:
-        named = [rows] if isinstance(rows, str) else list(rows or [])
-        free = [dim for dim in dims if dim not in named]
+        free = [dim for dim in dims if dim not in (rows or ())]
         columns = "method" if "method" in free else str(free[-1]) if free else None
     if columns is None:
         frame = tidy(result)
-        labels = len(dims)
-        drop = [name for name in (*_QUALIFIERS, *_LEFT_OUT) if name in frame and name not in dims]
-        return [_listing(frame.drop(columns=drop), wanted, stars, digits, unit, factor, caption, labels, result)]
-    down = [dim for dim in dims if dim != columns]
-    if rows is not None:
-        down = [rows] if isinstance(rows, str) else list(rows)
-        if len(down) + 1 < len(dims):
-            lost = [dim for dim in dims if dim not in down and dim != columns]
-            raise InputError(f"`rows` and `columns` leave out {show(lost)}; name them in `rows` or select one label.")
-    table = _is_bias(result)
-    shown = wanted or (
-        [n for n in ("estimate", "std_dev", "truth") if n in result] if table else [_first(result, dims)]
-    )
-    return [_cross(result, name, down, columns, stars, digits, unit, factor, caption, len(shown) > 1) for name in shown]
-
-
-def _first(result: xr.Dataset, dims: Sequence[Hashable]) -> str:
-    return next(str(name) for name, variable in result.data_vars.items() if variable.dims == tuple(dims))
+        drop = [name for name in (*QUALIFIERS, "bound_low", "bound_high") if name in frame and name not in dims]
+        return [layout.listing(frame.drop(columns=drop), wanted, len(dims), result)]
+    down = [dim for dim in dims if dim != columns] if rows is None else rows
+    lost = [dim for dim in dims if dim not in down and dim != columns]
+    if lost:
+        raise InputError(f"`rows` and `columns` leave out {show(lost)}; name them in `rows` or select one label.")
+    bias = [name for name in ("estimate", "std_dev", "truth") if name in result] if _is_bias(result) else None
+    first = [str(name) for name, variable in result.data_vars.items() if variable.dims == dims][:1]
+    shown = wanted or bias or first
+    return [layout.cross(result, name, down, columns, titled=len(shown) > 1) for name in shown]
 
 
 def _is_bias(result: xr.Dataset) -> bool:
     return {"estimate", "std_dev", "truth", "rmse"} <= set(result.data_vars)
 
 
-def _cross(
-    result: xr.Dataset,
-    name: str,
-    down: Sequence[Hashable],
-    across: str,
-    stars: bool,
-    digits: int | None,
-    unit: str,
-    factor: float,
-    caption: str,
-    titled: bool,
-) -> Grid:
-    """Return one variable as a cross table."""
-    order = (*down, across)
-    missing = [dim for dim in order if dim not in result[name].dims]
-    wide = result[name].expand_dims({dim: result.sizes[dim] for dim in missing}).transpose(*order)
-    times = factor if name in _SCALED or name not in ("p_value", "statistic", "df", "n") else 1.0
-    numbers = np.asarray(wide.values)
-    body_text: np.ndarray
-    if numbers.dtype.kind in "fiu":
-        numbers = numbers * times
-        if name.endswith("p_value"):
-            body_text = np.array([p_text(v) for v in numbers.ravel()], dtype=object)
-        else:
-            places = digits if digits is not None else _places(name, result, numbers, times)
-            body_text = np.array([number_text(v, places) for v in numbers.ravel()], dtype=object)
-    else:
-        body_text = np.array([str(plain(v)) for v in numbers.ravel()], dtype=object)
-    marks = np.full(body_text.shape, "", dtype=object)
-    p_name = _STARS.get(name)
-    if stars and p_name in result and set(result[p_name].dims) == set(order):
-        marks = star_marks(result[p_name].transpose(*order).values.ravel())
-    width = result.sizes[across]
-    cells = [Cell(t, m) for t, m in zip(body_text, marks, strict=True)]
-    labels = _row_labels(result, down)
-    body = [[*map(Cell, labels[at]), *cells[at * width : (at + 1) * width]] for at in range(len(labels))]
-    heads = [str(plain(label)) for label in _labels(result, across)]
-    title = "Mean bias" if name == "estimate" and _is_bias(result) else title_of(name)
-    title += f" ({unit})" if unit else ""
-    shown = ". ".join(part for part in (caption.rstrip("."), title if titled or unit else "") if part)
-    used = any(marks)
-    return Grid([*map(str, down), *heads], body, max(len(down), 0), shown, NOTE if used else "")
-
-
-def _labels(result: xr.Dataset, dim: Hashable) -> np.ndarray:
-    return np.asarray(result[dim].values) if dim in result.coords else np.arange(result.sizes[dim])
-
-
-def _row_labels(result: xr.Dataset, down: Sequence[Hashable]) -> list[list[str]]:
-    rows: list[list[str]] = [[]]
-    for dim in down:
-        rows = [[*row, str(plain(label))] for row in rows for label in _labels(result, dim)]
-    return rows
+def _texts(name: str, numbers: np.ndarray, places: Sequence[int]) -> list[str]:
+    if name.endswith("p_value"):
+        return [p_text(value) for value in numbers]
+    return [number_text(value, digits) for value, digits in zip(numbers, places, strict=True)]
 
 
 def _places(name: str, result: xr.Dataset, numbers: np.ndarray, times: float) -> int:
     if name in ("std_dev", "rmse") and "n" in result:
         with np.errstate(divide="ignore", invalid="ignore"):
-            error = result[name].values / np.sqrt(2 * (result["n"].values - 1)) * times
-        return decimals(error)
+            return decimals(result[name].values / np.sqrt(2 * (result["n"].values - 1)) * times)
     if name in _SCALED and "std_error" in result:
         return decimals(result["std_error"].values * times)
-    if np.asarray(numbers).dtype.kind in "iu":
-        return 0
-    return plain_decimals(numbers)
-
-
-def _listing(
-    frame: pd.DataFrame,
-    wanted: list[str] | None,
-    stars: bool,
-    digits: int | None,
-    unit: str,
-    factor: float,
-    caption: str,
-    labels: int,
-    result: xr.Dataset | None = None,
-) -> Grid:
-    """Return every row of a data frame as a line; limits share one column."""
-    for name in wanted or ():
-        if name not in frame:
-            raise InputError(
-                f"`values`: no column {name!r}; found {show(frame.columns)}{nearest(name, frame.columns)}."
-            )
-    keys = list(frame.columns[:labels])
-    names = [str(name) for name in (wanted if wanted is not None else frame.columns[labels:])]
-    header, content = [str(key) for key in keys], [[Cell(str(plain(v))) for v in frame[key]] for key in keys]
-    starred = stars and "p_value" in frame and "p_value" not in names
-    used = False
-    for name in names:
-        if name == "conf_high" and "conf_low" in names:
-            continue
-        column = frame[name]
-        if column.dtype.kind not in "fiu":
-            header.append(title_of(name))
-            content.append([Cell(str(plain(v))) for v in column])
-            continue
-        times = factor if name in _SCALED else 1.0
-        places = [digits] * len(frame) if digits is not None else _row_places(name, frame, factor)
-        marks = [""] * len(frame)
-        if stars and (name == "p_value" or (starred and name == "estimate")):
-            marks = list(star_marks(frame["p_value"].to_numpy(float)))
-            used = used or any(marks)
-        numbers = column.to_numpy(float) * times
-        if name.endswith("p_value"):
-            texts = [p_text(v) for v in numbers]
-        elif name == "conf_low" and "conf_high" in names:
-            upper = frame["conf_high"].to_numpy(float) * times
-            texts = [
-                "NA" if np.isnan(a) and np.isnan(b) else f"[{number_text(a, d)}, {number_text(b, d)}]"
-                for a, b, d in zip(numbers, upper, places, strict=True)
-            ]
-        else:
-            texts = [number_text(v, d) for v, d in zip(numbers, places, strict=True)]
-        header.append(_interval_title(result) if name == "conf_low" and "conf_high" in names else title_of(name))
-        if unit and name in _SCALED:
-            header[-1] += f" ({unit})"
-        content.append([Cell(t, m) for t, m in zip(texts, marks, strict=True)])
-    body = [list(row) for row in zip(*content, strict=True)]
-    return Grid(
-        header,
-        body,
-        max(labels, 1 if not labels and _leading_text(frame, names) else labels),
-        caption,
-        NOTE if used else "",
-    )
-
-
-def _leading_text(frame: pd.DataFrame, names: Sequence[str]) -> bool:
-    return bool(names) and frame[names[0]].dtype.kind not in "fiu"
+    return 0 if numbers.dtype.kind in "iu" else plain_decimals(numbers)
 
 
 def _interval_title(result: xr.Dataset | None) -> str:
@@ -297,18 +241,15 @@ def _interval_title(result: xr.Dataset | None) -> str:
 
 def _row_places(name: str, frame: pd.DataFrame, factor: float) -> list[int]:
     column = frame[name].to_numpy()
-    if column.dtype.kind in "iu":
+    if column.dtype.kind in "iu" or name == "n" or name.startswith("n_"):
         return [0] * len(frame)
     if name in _SCALED and "std_error" in frame:
         return _each_place(frame["std_error"].to_numpy(float) * factor, column * factor)
     if name in _SCALED and {"conf_low", "conf_high"} <= set(frame.columns):
         return _each_place((frame["conf_high"] - frame["conf_low"]).to_numpy(float) * factor / 3.92, column * factor)
     if name.startswith("df") or name.endswith("_df"):
-        return [0 if float(v).is_integer() else 1 for v in column]
-    if name == "n" or name.startswith("n_"):
-        return [0] * len(frame)
-    times = factor if name in _SCALED else 1.0
-    return [plain_decimals(column * times)] * len(frame)
+        return [0 if float(value).is_integer() else 1 for value in column]
+    return [plain_decimals(column * (factor if name in _SCALED else 1.0))] * len(frame)
 
 
 def _each_place(errors: np.ndarray, column: np.ndarray) -> list[int]:
@@ -318,55 +259,11 @@ def _each_place(errors: np.ndarray, column: np.ndarray) -> list[int]:
     return [decimals(errors[at : at + 1]) if known[at] else usual for at in range(len(errors))]
 
 
-def decimals(errors: np.ndarray) -> int:
-    """Return how many decimals give the median standard error two significant digits.
-
-    >>> decimals(np.array([0.0213])), decimals(np.array([0.0996])), decimals(np.array([12.0]))
-    (3, 2, 0)
-    """
-    usable = errors[np.isfinite(errors) & (errors > 0)]
-    if not usable.size:
-        return 4
-    exponent = int(f"{float(np.median(usable)):.1e}".split("e")[1])
-    return int(np.clip(1 - exponent, 0, 12))
-
-
-def plain_decimals(numbers: np.ndarray) -> int:
-    """Return how many decimals give the largest number four significant digits."""
-    usable = np.abs(numbers[np.isfinite(numbers)])
-    if not usable.size or usable.max() == 0:
-        return 1
-    return int(np.clip(3 - np.floor(np.log10(usable.max())), 0, 12))
-
-
-def number_text(value: float, places: int) -> str:
-    """Return a number with fixed decimals; never ``-0.00``."""
-    if np.isnan(value):
-        return "NA"
-    if np.isinf(value):
-        return "Inf" if value > 0 else "-Inf"
-    text = f"{value:.{places}f}"
-    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
-
-
-def p_text(p: float) -> str:
-    """Return a p-value with two significant digits, ``<0.001`` below that.
-
-    >>> p_text(0.0321), p_text(0.74), p_text(0.0002)
-    ('0.032', '0.74', '<0.001')
-    """
-    if np.isnan(p):
-        return "NA"
-    if p < 0.001:
-        return "<0.001"
-    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def star_marks(p: np.ndarray) -> np.ndarray:
+def star_marks(p: np.ndarray) -> list[str]:
     """Return ``**`` below 0.01, ``*`` below 0.05."""
-    return np.where(p < 0.01, "**", np.where(p < 0.05, "*", "")).astype(object)
+    return ["**" if value < 0.01 else "*" if value < 0.05 else "" for value in p]
 
 
-def title_of(name: str, titles: Mapping[str, str] = _TITLES) -> Any:
+def title_of(name: str) -> str:
     """Return how a variable is headed."""
-    return titles.get(name, name.replace("_", " ").capitalize())
+    return _TITLES.get(name, name.replace("_", " ").capitalize())

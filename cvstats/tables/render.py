@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
+
+_LATEX = dict(zip("&%$#_{}", (r"\&", r"\%", r"\$", r"\#", r"\_", r"\{", r"\}"), strict=True)) | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "\u2212": "$-$",
+    "\u202f": r"\,",
+    "²": r"\textsuperscript{2}",
+    "…": r"\ldots{}",
+    "\ufffd": "?",
+}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry: its text, and marks (stars) that hang to the right of it."""
+    """One entry: its text, marks (stars) that hang to the right of it; on a page what sorts it, and small print."""
 
     text: str
     marks: str = ""
+    key: float | str | None = None
+    aside: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,109 +39,72 @@ class Grid:
     labels: int = 1
     caption: str = ""
     note: str = ""
-    marked: list[int] = field(init=False, default_factory=list)  # widest marks per column
-
-    def __post_init__(self) -> None:
-        columns = range(len(self.header))
-        self.marked.extend(max((len(row[at].marks) for row in self.body), default=0) for at in columns)
 
 
 def text(grid: Grid) -> str:
     """Return aligned plain text; marks hang outside the right edge of their numbers."""
-    width = [
-        max(len(head), *(len(row[at].text) + grid.marked[at] for row in grid.body)) if grid.body else len(head)
-        for at, head in enumerate(grid.header)
-    ]
+    hang = [max((len(cell.marks) for cell in column), default=0) for column in zip(*grid.body, strict=True)]
+    hung = [[cell.text + cell.marks.ljust(room) for cell, room in zip(row, hang, strict=True)] for row in grid.body]
+    width = [max(map(len, column)) for column in zip(grid.header, *hung, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
-        parts = [
-            c.ljust(w) if at < grid.labels else c.rjust(w) for at, (c, w) in enumerate(zip(cells, width, strict=True))
-        ]
-        return "  ".join(parts).rstrip()
-
-    def hung(row: Sequence[Cell]) -> list[str]:
-        return [cell.text + cell.marks.ljust(grid.marked[at]) for at, cell in enumerate(row)]
+        sides = [str.ljust if at < grid.labels else str.rjust for at in range(len(cells))]
+        return "  ".join(side(cell, room) for side, cell, room in zip(sides, cells, width, strict=True)).rstrip()
 
     rule = "-" * (sum(width) + 2 * (len(width) - 1))
-    lines = [
-        *([grid.caption] if grid.caption else []),
-        line(grid.header),
-        rule,
-        *(line(hung(row)) for row in grid.body),
-    ]
+    lines = [*([grid.caption] if grid.caption else []), line(grid.header), rule, *map(line, hung)]
     return "\n".join([*lines, *([rule, grid.note] if grid.note else [])])
 
 
 def markdown(grid: Grid) -> str:
     """Return a pipe table (GitHub, Pandoc, Jupyter)."""
-
-    def safe(value: str) -> str:
-        return (
-            value.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")
-        )
+    signs = str.maketrans({"\\": "\\\\", "|": "\\|", "*": "\\*", "<": "&lt;", "\n": " "})
 
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cells) + " |"
+        return "| " + " | ".join(cell.translate(signs) for cell in cells) + " |"
 
     rule = [":--" if at < grid.labels else "--:" for at in range(len(grid.header))]
-    lines = [line([safe(head) for head in grid.header]), line(rule)]
-    lines += [line([safe(cell.text + cell.marks) for cell in row]) for row in grid.body]
-    before = [safe(grid.caption), ""] if grid.caption else []
-    return "\n".join([*before, *lines, *(["", safe(grid.note)] if grid.note else [])])
+    lines = [line(grid.header), line(rule), *(line([cell.text + cell.marks for cell in row]) for row in grid.body)]
+    before = [grid.caption.translate(signs), ""] if grid.caption else []
+    return "\n".join([*before, *lines, *(["", grid.note.translate(signs)] if grid.note else [])])
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-}
+def latex_text(value: str) -> str:
+    """Return text as LaTeX shows it literally."""
+    return "".join(_LATEX.get(character, character) for character in value)
 
 
 def latex(grid: Grid) -> str:
     """Return a ``table`` with booktabs rules; minus signs are typeset as such and marks are raised."""
 
-    def safe(value: str) -> str:
-        return "".join(_LATEX.get(character, character) for character in value)
-
     def entry(at: int, cell: Cell) -> str:
-        number = at >= grid.labels
-        shown = safe(cell.text)
-        shown = shown.replace("-", "$-$") if number and any(c.isdigit() for c in shown) else shown
+        shown = latex_text(cell.text)
+        shown = shown.replace("-", "$-$") if at >= grid.labels and any(c.isdigit() for c in shown) else shown
         return shown + (f"\\textsuperscript{{{cell.marks}}}" if cell.marks else "")
 
     columns = "l" * grid.labels + "r" * (len(grid.header) - grid.labels)
     lines = [r"\begin{table}", r"\centering"]
-    lines += [f"\\caption{{{safe(grid.caption)}}}"] if grid.caption else []
+    lines += [f"\\caption{{{latex_text(grid.caption)}}}"] if grid.caption else []
     lines += [f"\\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    lines += [" & ".join(safe(head) for head in grid.header) + r" \\", r"\midrule"]
-    # a row that starts with a bracket would be read as the optional argument of the line break before it
-    starts = ["{}" if row and row[0].text.startswith("[") else "" for row in grid.body]
-    ends = [" & ".join(entry(at, cell) for at, cell in enumerate(row)) + r" \\" for row in grid.body]
-    lines += [start + end for start, end in zip(starts, ends, strict=True)]
+    lines += [" & ".join(map(latex_text, grid.header)) + r" \\", r"\midrule"]
+    for row in grid.body:
+        # a row that starts with a bracket would be read as the optional argument of the line break before it
+        start = "{}" if row and row[0].text.startswith("[") else ""
+        lines.append(start + " & ".join(entry(at, cell) for at, cell in enumerate(row)) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [f"\\par\\smallskip{{\\footnotesize {safe(grid.note)}}}"] if grid.note else []
+    lines += [f"\\par\\smallskip{{\\footnotesize {latex_text(grid.note)}}}"] if grid.note else []
     return "\n".join([*lines, r"\end{table}"])
 
 
 def html(grid: Grid) -> str:
     """Return a plain ``<table>`` with caption, head, body and (for the note) foot."""
 
-    def row(cells: Sequence[str], tag: str) -> str:
+    def row(cells: Sequence[str], scope: str) -> str:
         parts = []
         for at, cell in enumerate(cells):
             side = "" if at < grid.labels else ' style="text-align: right"'
-            name = "th" if tag == "th" or at < grid.labels else "td"
-            scope = ' scope="col"' if tag == "th" else ' scope="row"' if name == "th" else ""
-            parts.append(f"<{name}{scope}{side}>{cell}</{name}>")
+            heads = scope == "col" or at < grid.labels
+            parts.append(f'<th scope="{scope}"{side}>{cell}</th>' if heads else f"<td{side}>{cell}</td>")
         return "<tr>" + "".join(parts) + "</tr>"
 
     def entry(cell: Cell) -> str:
@@ -134,8 +112,8 @@ def html(grid: Grid) -> str:
 
     lines = ["<table>"]
     lines += [f"<caption>{escape(grid.caption)}</caption>"] if grid.caption else []
-    lines += ["<thead>", row([escape(head) for head in grid.header], "th"), "</thead>", "<tbody>"]
-    lines += [row([entry(cell) for cell in cells], "td") for cells in grid.body]
+    lines += ["<thead>", row([escape(head) for head in grid.header], "col"), "</thead>", "<tbody>"]
+    lines += [row([entry(cell) for cell in cells], "row") for cells in grid.body]
     lines += ["</tbody>"]
     lines += [f'<tfoot><tr><td colspan="{len(grid.header)}">{escape(grid.note)}</td></tr></tfoot>'] if grid.note else []
     return "\n".join([*lines, "</table>"])

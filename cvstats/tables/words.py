@@ -4,69 +4,40 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import plain
+from cvstats.metrics import Metric, traits_of
 
-METRICS = {
-    "accuracy": "accuracy",
-    "auc": "AUC",
-    "auc_ovr": "AUC (one against the rest)",
-    "auc_ovr_weighted": "AUC (one against the rest, weighted)",
-    "average_precision": "average precision",
-    "balanced_accuracy": "balanced accuracy",
-    "brier": "Brier score",
-    "concordance": "concordance",
-    "error_rate": "error rate",
-    "f1": "F1",
-    "log_loss": "log loss",
-    "mae": "mean absolute error",
-    "mcc": "Matthews correlation",
-    "mse": "mean squared error",
-    "prior_error": "error rate at the given prior",
-    "r2": "R²",
-    "rmse": "root mean squared error",
-    "sensitivity": "sensitivity",
-    "smoothed_error_rate": "smoothed error rate",
-    "specificity": "specificity",
-}
-METHODS = {
-    "winner": "Recommended",
-    "bbc": "BBC-CV",
-    "bbc_cross_repeat": "BBC across repeats",
-    "bbc_ncv": "BBC with nested CV",
-    "bbc_x": "BBC-X",
-    "bbcd": "BBCD-CV",
-    "cv": "Plain CV",
-    "cvt": "Plain CV of the winner",
-    "cvm_cv": "CVM-CV",
-    "tt": "TT",
-    "ncv": "Nested CV",
-    "cv2": "CV2",
-    "separate_cv": "Separate-sampling CV",
-    "classical_cv": "Classical CV",
-}
 LONGEST = 44  # characters of a user's name shown in a figure
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def metric_words(name: object) -> str:
-    """Return a metric's name as people say it.
+    """Return what people call a metric of this name.
 
     >>> metric_words("log_loss"), metric_words("my_metric")
     ('log loss', 'my metric')
     """
-    text = str(name)
-    return METRICS.get(text, printable(text).replace("_", " "))
+    known = traits_of(str(name))
+    return printable(known.words if known else str(name).replace("_", " "))
 
 
 def method_words(name: object) -> str:
-    """Return a method's name as people say it."""
-    text = str(name)
-    return METHODS.get(text, printable(text).replace("_", " "))
+    """Return what people call a method of this name."""
+    from cvstats.protocols import PROTOCOLS
+
+    known = PROTOCOLS.get(str(name))
+    return printable(known.words if known else str(name).replace("_", " "))
+
+
+def labels_of(x: xr.Dataset | xr.DataArray, dim: Hashable) -> list[Any]:
+    """Return the labels of a dimension as plain objects, or places where it has none."""
+    return [plain(label) for label in (x[dim].values if dim in x.coords else range(x.sizes[dim]))]
 
 
 def printable(text: object) -> str:
@@ -91,6 +62,50 @@ def short(text: object, longest: int = LONGEST) -> str:
     return f"{name[: longest - 1 - tail]}…{name[len(name) - tail :]}"
 
 
+def decimals(errors: np.ndarray) -> int:
+    """Return how many decimals give the median standard error two significant digits.
+
+    >>> decimals(np.array([0.0213])), decimals(np.array([0.0996])), decimals(np.array([12.0]))
+    (3, 2, 0)
+    """
+    usable = errors[np.isfinite(errors) & (errors > 0)]
+    if not usable.size:
+        return 4
+    exponent = int(f"{float(np.median(usable)):.1e}".split("e")[1])
+    return int(np.clip(1 - exponent, 0, 12))
+
+
+def plain_decimals(numbers: np.ndarray) -> int:
+    """Return how many decimals give the largest number four significant digits."""
+    usable = np.abs(numbers[np.isfinite(numbers)])
+    if not usable.size or usable.max() == 0:
+        return 1
+    return int(np.clip(3 - np.floor(np.log10(usable.max())), 0, 12))
+
+
+def number_text(value: float, places: int) -> str:
+    """Return a number with fixed decimals; never ``-0.00``."""
+    if np.isnan(value):
+        return "NA"
+    if np.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    text = f"{value:.{places}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
+
+
+def p_text(p: float) -> str:
+    """Return a p-value with two significant digits, ``<0.001`` below that.
+
+    >>> p_text(0.0321), p_text(0.74), p_text(0.0002)
+    ('0.032', '0.74', '<0.001')
+    """
+    if np.isnan(p):
+        return "NA"
+    if p < 0.001:
+        return "<0.001"
+    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
 def spread_of(result: xr.Dataset) -> float:
     """Return the standard error of a result, from the width of its interval when it has none (NaN without either)."""
     if "std_error" in result and np.isfinite(float(result["std_error"])) and float(result["std_error"]) > 0:
@@ -111,8 +126,6 @@ def places_of(spread: float, value: float = math.nan) -> int:
     >>> places_of(0.021), places_of(3.2), places_of(float("nan"), 0.91)
     (3, 1, 4)
     """
-    from .layout import decimals, plain_decimals
-
     if math.isfinite(spread) and spread > 0:
         return decimals(np.array([spread]))
     return plain_decimals(np.array([value]))
@@ -120,9 +133,14 @@ def places_of(spread: float, value: float = math.nan) -> int:
 
 def number(value: Any, places: int) -> str:
     """Return a number with fixed decimals and a true minus sign."""
-    from .layout import number_text
-
     return number_text(float(value), places).replace("-", "\u2212")
+
+
+def limits_text(result: xr.Dataset, places: int) -> str:
+    """Return ``0.86 to 0.96``, or an empty string without an interval."""
+    if "conf_low" not in result or not np.isfinite(float(result["conf_low"])):
+        return ""
+    return f"{number(result['conf_low'], places)} to {number(result['conf_high'], places)}"
 
 
 def count(value: Any) -> str:
@@ -160,6 +178,15 @@ def percent(share: float, *, digits: int = 0) -> str:
     return f"{value:.{digits}f}%"
 
 
-def better(direction: str) -> str:
+def level_words(level: float) -> str:
+    """Return a confidence level.
+
+    >>> level_words(0.95), level_words(0.975)
+    ('95%', '97.5%')
+    """
+    return percent(level, digits=0 if round(100 * level, 6).is_integer() else 1)
+
+
+def better(metric: Metric) -> str:
     """Return which way is better."""
-    return "higher is better" if direction == "maximize" else "lower is better"
+    return "higher is better" if metric.sign > 0 else "lower is better"

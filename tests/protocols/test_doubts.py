@@ -9,7 +9,7 @@ import xarray as xr
 
 import cvstats as cs
 from cvstats import cli
-from cvstats.report.analysis import analyse, design_of
+from cvstats.report.analysis import Analysis
 from cvstats.report.remarks import remarks_of
 from shared import binary, survival
 
@@ -87,8 +87,8 @@ def test_the_command_line_says_each_doubt_once_and_the_report_in_the_same_words(
     command = ["estimate", str(tmp_path / "cube.nc"), "--metric", metric, "--draws", "60", "--json"]
     assert cli.main(command) == cli.OK
     assert capsys.readouterr().err.splitlines().count(f"warning: {text}") == 1
-    found = analyse(cube, metric, times=60)
-    remarks = [remark.text for remark in remarks_of(found, design_of(cube), None) if remark.care]
+    found = Analysis(cube, metric, times=60)
+    remarks = [remark.text for remark in remarks_of(found) if remark.care]
     assert remarks.count(f"{text[0].upper()}{text[1:]}.") == 1
     assert not any("winner:" in remark.lower() or "bbc:" in remark.lower() for remark in remarks)
 

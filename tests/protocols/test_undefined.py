@@ -230,10 +230,10 @@ def test_a_report_leaves_out_nested_cv_that_cannot_choose():
     cube, inner = (
         part.isel(sample=np.tile(np.arange(24), 2)).assign_coords(sample=np.arange(48)) for part in (cube, inner)
     )
-    from cvstats.report.analysis import analyse
+    from cvstats.report.analysis import Analysis
 
-    found = analyse(cube, "auc", inner=inner, times=50, extras=False)
-    assert "ncv" not in found.others
+    found = Analysis(cube, "auc", inner=inner, times=50)
+    assert "ncv" not in found.results
     assert found.skipped["ncv"] == "it is undefined here, for example because a fold lacks a class"
 
 
@@ -442,16 +442,16 @@ def test_bind_of_numbers_and_batches_compares_winners_cell_by_cell():
 
 def test_the_report_shows_the_plain_score_that_each_method_starts_from():
     """TT corrects the mean over folds: its estimate and what it removed must add up to a number in the table."""
-    from cvstats.report.analysis import analyse
-    from cvstats.report.parts import method_table, places
+    from cvstats.report.analysis import Analysis
+    from cvstats.report.sections import method_table
 
     g = np.random.default_rng(5)
     y = np.arange(90) % 2
     fold = np.repeat([0, 1, 2], [10, 20, 60])
     cube = cs.as_cube(g.random((90, 6)) + 0.3 * y[:, None], y, folds=fold, kind="score")
-    found = analyse(cube, "auc", times=100)
-    rows = {row[0].text.split(" (")[0]: row for row in method_table(found).rows}
-    tt, digits = found.others["tt"], places(found)
+    found = Analysis(cube, "auc", times=100)
+    rows = {row[0].text.split(" (")[0]: row for row in method_table(found).body}
+    tt, digits = found.results["tt"], found.places
     own = f"{float(tt.naive):.{digits}f}"
     assert own != f"{float(found.winner.naive):.{digits}f}"
     assert rows["TT"][3].text == f"{float(tt.optimism):.{digits}f} from {own}"

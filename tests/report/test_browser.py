@@ -12,7 +12,8 @@ import pytest
 
 import cvstats as cs
 from cvstats.report import render_html, write_text
-from cvstats.report.analysis import analyse
+from cvstats.report.analysis import Analysis
+from cvstats.report.blocks import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -106,7 +107,7 @@ def page(tmp_path_factory):
     ]
     cube = cs.simulate_cube(80, len(names), repeats=2, rng=4).assign_coords(configuration=np.array(names))
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_text(path, render_html(analyse(cube, "accuracy", times=60)))
+    write_text(path, render_html(Page(Analysis(cube, "accuracy", times=60))))
     return path
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import cvstats as cs
-from cvstats.report import paragraph, render_html, report_html, report_text, write_text
-from cvstats.report import parts as parts
-from cvstats.report.analysis import analyse, default_metric, design_of
+from cvstats.report import paragraph, render_html, report_html, report_text, sections, write_text
+from cvstats.report.analysis import Analysis, default_metric
+from cvstats.report.blocks import Page as ReportPage
+from cvstats.report.design import read_facts
+from cvstats.report.drawing import inline
 from cvstats.report.methods import references_of
-from cvstats.report.remarks import remarks_of
-from cvstats.report.svg import inline
+from cvstats.report.remarks import choice_words, remarks_of
 
 HOSTILE = "<script>window.pwned=1</script>"
 NAMES = [HOSTILE, '"><img src=x onerror=window.pwned=1>', "{{ 7*7 }}", "$\\frac{a}{b}$", "naïve 模型", "c5"]
@@ -38,12 +39,12 @@ def hostile_cube(repeats=2):
 
 @pytest.fixture(scope="module")
 def analysis():
-    return analyse(hostile_cube(), "accuracy", times=60, seed=1)
+    return Analysis(hostile_cube(), "accuracy", times=60, seed=1)
 
 
 @pytest.fixture(scope="module")
 def html(analysis):
-    return render_html(analysis, preprocessing="inside")
+    return render_html(ReportPage(analysis, preprocessing="inside"))
 
 
 class Page(HTMLParser):
@@ -114,7 +115,7 @@ def test_every_figure_has_words_and_two_widths(html):
 def test_sections_and_numbers(html, analysis):
     for section in ("read", "remarks", "methods", "winners", "optimism", "paragraph", "reproduce", "references"):
         assert f'<section id="{section}">' in html
-    digits = parts.places(analysis)
+    digits = analysis.places
     for value in (analysis.winner.estimate, analysis.winner.naive, analysis.bbc.estimate, analysis.winner.conf_low):
         assert f"{float(value):.{digits}f}" in html
     assert "rng=1" in html
@@ -125,27 +126,27 @@ def test_sections_and_numbers(html, analysis):
 
 
 def test_same_analysis_same_bytes(analysis, html):
-    assert render_html(analysis, preprocessing="inside") == html
+    assert render_html(ReportPage(analysis, preprocessing="inside")) == html
 
 
 def test_tables_hold_every_method_and_configuration(analysis):
-    methods = parts.method_table(analysis)
-    assert [row[0].text.split(" (")[0] for row in methods.rows] == [
+    methods = sections.method_table(analysis)
+    assert [row[0].text.split(" (")[0] for row in methods.body] == [
         "Recommended", "BBC-CV", "CVM-CV", "TT", "Plain CV of the winner",
     ]  # fmt: skip
     assert methods.note == "Nested CV is not shown: no inner predictions were saved."
-    table = parts.configuration_table(analysis)
-    scores = [row[1].key for row in table.rows]
-    assert sorted(row[0].text for row in table.rows) == sorted(NAMES)
+    table = sections.configuration_table(analysis)
+    scores = [row[1].key for row in table.body]
+    assert sorted(row[0].text for row in table.body) == sorted(NAMES)
     assert scores == sorted(scores, reverse=True)
-    assert sum(row[2].key for row in table.rows) == pytest.approx(1)
-    assert {row[3].text for row in table.rows} <= {"yes", "no"}
+    assert sum(row[2].key for row in table.body) == pytest.approx(1)
+    assert {row[3].text for row in table.body} <= {"yes", "no"}
 
 
 def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
-    monkeypatch.setattr(parts, "MOST_ROWS", 3)
-    table = parts.configuration_table(analysis)
-    assert len(table.rows) == 3
+    monkeypatch.setattr(sections, "MOST_ROWS", 3)
+    table = sections.configuration_table(analysis)
+    assert len(table.body) == 3
     assert table.note.endswith("The 3 best of 6 configurations are listed.")
 
 
@@ -209,44 +210,41 @@ def test_every_kind_of_data(kind):
     make, metric = KINDS[kind]
     cube = make()
     assert default_metric(cube) == metric
-    found = analyse(cube, times=40, seed=3)
-    design = design_of(cube)
-    shown = parts.headline(found)
-    assert shown.estimate not in ("", "NA")
-    assert parts.read_facts(cube, design, None)
-    assert parts.method_table(found).rows
-    assert parts.configuration_table(found).rows
+    found = Analysis(cube, times=40, seed=3)
+    assert found.number(found.winner.estimate) not in ("", "NA")
+    assert read_facts(cube, found.design, {})
+    assert sections.method_table(found).body
+    assert sections.configuration_table(found).body
     assert paragraph(found, "text", None).startswith("Out-of-sample predictions for")
-    assert all(remark.text.endswith((".", "?", "!")) for remark in remarks_of(found, design, None))
+    assert all(remark.text.endswith((".", "?", "!")) for remark in remarks_of(found))
 
 
 def test_one_configuration_needs_no_correction():
-    found = analyse(hostile_cube().isel(configuration=[0]), times=40)
+    found = Analysis(hostile_cube().isel(configuration=[0]), times=40)
     assert found.curve is None
-    assert (
-        parts.headline(found).sentence == "Only one configuration was tried, so there is no selection to correct for."
-    )
-    assert parts.choice_words(found) == ""
+    sentence = "Only one configuration was tried, so there is no selection to correct for."
+    assert sections.headline(found) == sentence
+    assert choice_words(found) == ""
     text = paragraph(found, "text", None)
     assert "nothing was tuned" in text
-    assert "<script>" in render_html(found)[-9000:], "the page itself still works"
+    assert "<script>" in render_html(ReportPage(found))[-9000:], "the page itself still works"
 
 
 def test_remarks_in_plain_words():
     cube = gappy_cube()
-    found = analyse(cube, times=40)
-    source = {"notes": ["odd thing"], "averaged_repeats": True}
-    said = " ".join(remark.text for remark in remarks_of(found, design_of(cube), source))
+    found = Analysis(cube, times=40)
+    found.source = {"notes": ["odd thing"], "averaged_repeats": True}
+    said = " ".join(remark.text for remark in remarks_of(found))
     assert "1 of 6 configurations lacked predictions that others have and could not be selected (" in said
     assert "Left out: 1 sample without any prediction." in said
     assert "Odd thing." in said
     assert "already averaged over repeats" in said
-    few = analyse(KINDS["leave one out"][0](), times=40)
-    said = " ".join(remark.text for remark in remarks_of(few, design_of(few.cube), None))
+    few = Analysis(KINDS["leave one out"][0](), times=40)
+    said = " ".join(remark.text for remark in remarks_of(few))
     assert "Leave-one-out" in said
     assert "Only 30 samples" in said
     grouped = number_cube()
-    said = " ".join(remark.text for remark in remarks_of(analyse(grouped, times=40), design_of(grouped), None))
+    said = " ".join(remark.text for remark in remarks_of(Analysis(grouped, times=40)))
     assert "10 groups, which are drawn whole" in said
     assert "case weights" in said
 
@@ -257,8 +255,8 @@ def test_doubtful_configurations_are_named():
     shifted = 0.4 * labels + 0.5 * rng.random(100) + folds  # good within folds, not across them
     columns = np.stack([shifted, shifted, np.zeros(100)], axis=1)
     cube = cs.as_cube(columns, labels, configurations=["first", "copy", "flat"], folds=folds, kind="score")
-    found = analyse(cube, "auc", times=40)
-    said = [remark.text for remark in remarks_of(found, design_of(cube), None)]
+    found = Analysis(cube, "auc", times=40)
+    said = [remark.text for remark in remarks_of(found)]
     assert "1 configuration has the predictions of another: copy." in said
     assert "1 configuration predicts one value for every sample of a fold: flat." in said
     assert any(text.startswith("Scores shift between folds in 2 of 3 configurations: first, copy.") for text in said)
@@ -268,8 +266,8 @@ def test_doubtful_configurations_are_named():
 def test_perfect_scores_are_doubted():
     labels = np.arange(40) % 2
     cube = cs.as_cube(np.stack([labels, labels, 1 - labels], axis=1), labels)
-    found = analyse(cube, times=40)
-    said = [remark.text for remark in remarks_of(found, design_of(cube), None)]
+    found = Analysis(cube, times=40)
+    said = [remark.text for remark in remarks_of(found)]
     assert any("perfect" in text for text in said)
     assert any(text.startswith("2 configurations share the best plain score") for text in said)
     assert found.results["cvt"].estimate == 1
@@ -278,10 +276,10 @@ def test_perfect_scores_are_doubted():
 def test_test_scores_are_shown():
     cube = cs.simulate_cube(40, 4, rng=1)
     cube = cube.assign_coords(test_accuracy=("configuration", [0.125, 0.25, 0.5, 0.75]))
-    found = analyse(cube, "accuracy", times=40)
+    found = Analysis(cube, "accuracy", times=40)
     chosen = cube.test_accuracy.sel(configuration=found.winner.selected.item()).item()
-    assert parts.known_truth(found) == chosen
-    assert parts.headline(found).truth
+    assert found.truth == chosen
+    assert f"its accuracy is {found.number(chosen)}." in render_html(ReportPage(found))
 
 
 @pytest.mark.parametrize(
@@ -294,12 +292,12 @@ def test_test_scores_are_shown():
 )
 def test_other_cubes_are_refused(change, message):
     with pytest.raises(cs.InputError, match=message):
-        analyse(change(hostile_cube(repeats=1)))
+        Analysis(change(hostile_cube(repeats=1)))
 
 
 def test_inner_predictions_add_nested_cv():
     cube, inner = cs.simulate_cube(60, 5, inner=True, rng=1)
-    found = analyse(cube, "accuracy", inner=inner, times=40)
+    found = Analysis(cube, "accuracy", inner=inner, times=40)
     assert list(found.results) == ["winner", "bbc", "ncv", "tt", "cvt"]
     assert "nested cross-validation (Varma and Simon 2006)" in paragraph(found, "text", None)
 
@@ -392,7 +390,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_bad_targets_are_refused_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("cvstats.report.analyse", lambda *a, **k: pytest.fail("worked first"))
+    monkeypatch.setattr("cvstats.report.Analysis", lambda *a, **k: pytest.fail("worked first"))
     cube = cs.simulate_cube(20, 2, rng=1)
     with pytest.raises(cs.InputError, match="no such folder"):
         report_html(cube, "accuracy", path=tmp_path / "nowhere" / "r.html")

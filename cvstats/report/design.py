@@ -1,0 +1,146 @@
+"""What the cube itself says about how the cross-validation was done, as numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats.cube.arrays import encode_labels
+from cvstats.cube.blocks import predicted
+from cvstats.cube.make import class_names
+from cvstats.tables.words import count, printable, several
+
+
+@dataclass(frozen=True)
+class Design:
+    """Sizes, folds, classes and tuning values."""
+
+    samples: int
+    predicted: int
+    configurations: int
+    eligible: int
+    repeats: int
+    folds: int  # of one repeat; 0 when not saved
+    smallest_fold: int
+    largest_fold: int
+    stratified: bool | None  # None when there are no classes or folds
+    classes: dict[str, int]
+    groups: int
+    weighted: bool
+    events: int | None
+    tuning: dict[str, tuple[float, float, int]]  # name -> smallest, largest, number of values
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether every fold holds one sample."""
+        return self.folds > 1 and self.largest_fold == 1
+
+    @property
+    def words(self) -> str:
+        """The resampling design in a few words."""
+        times = f"{several(self.repeats, 'repeat')} of " if self.repeats > 1 else ""
+        if not self.folds:
+            return times.removesuffix(" of ") + (", " if times else "") + "folds not saved"
+        if self.leave_one_out:
+            return "leave-one-out"
+        kind = "stratified " if self.stratified else ""
+        low, high = self.smallest_fold, self.largest_fold
+        return f"{times}{kind}{self.folds}-fold, {low if low == high else f'{low} to {high}'} samples a fold"
+
+
+def design_of(cube: xr.DataArray) -> Design:
+    """Return the design of a cube without batch dims."""
+    rows, eligible = predicted(cube)
+    names = class_names(cube) or []
+    codes = encode_labels(cube)[0] if names else np.zeros(0)
+    folds, smallest, largest, stratified = _fold_facts(cube, codes if names else None)
+    return Design(
+        samples=cube.sizes["sample"],
+        predicted=int(rows.sum()),
+        configurations=cube.sizes["configuration"],
+        eligible=int(eligible.sum()),
+        repeats=cube.sizes.get("repeat", 1),
+        folds=folds,
+        smallest_fold=smallest,
+        largest_fold=largest,
+        stratified=stratified,
+        classes={str(name): int((codes == code).sum()) for code, name in enumerate(names) if name is not None},
+        groups=len(pd.unique(cube["group"].values)) if "group" in cube.coords else 0,
+        weighted="weight" in cube.coords,
+        events=int((cube["event"].values == 1).sum()) if "event" in cube.coords else None,
+        tuning=_tuning(cube),
+    )
+
+
+def _fold_facts(cube: xr.DataArray, codes: np.ndarray | None) -> tuple[int, int, int, bool | None]:
+    """Return folds per repeat, smallest and largest fold, and whether classes are spread evenly over them."""
+    if "fold" not in cube.coords or not set(cube["fold"].dims) <= {"sample", "repeat"}:
+        return 0, 0, 0, None
+    ids = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    held = ids != (-1 if ids.dtype.kind in "iu" else "")
+    counts, sizes, even = [], [], True
+    for column, inside in zip(ids.T, held.T, strict=True):
+        number, names = pd.factorize(column[inside])
+        size = np.bincount(number)
+        counts.append(len(names))
+        sizes.extend(size.tolist())
+        own = codes[inside] if codes is not None else np.zeros(0)
+        for code in np.unique(own):
+            member = np.bincount(number[own == code], minlength=len(names))
+            even = even and bool(np.ptp(member) <= (1 if np.ptp(size) <= 1 else 2))
+    stratified = even if codes is not None and sizes and max(sizes) > 1 else None
+    return max(counts), min(sizes, default=0), max(sizes, default=0), stratified
+
+
+def _tuning(cube: xr.DataArray) -> dict[str, tuple[float, float, int]]:
+    """Return the range of every numeric tuning value that varies; test results are no tuning values."""
+    ranges = {}
+    for name, coord in cube.coords.items():
+        if coord.dims != ("configuration",) or name == "configuration" or coord.dtype.kind not in "fiu":
+            continue
+        values = np.unique(coord.values[np.isfinite(coord.values)].astype(float))
+        if len(values) > 1 and str(name) not in ("complexity", "truth") and not str(name).startswith("test_"):
+            ranges[str(name)] = (float(values[0]), float(values[-1]), len(values))
+    return ranges
+
+
+def read_facts(cube: xr.DataArray, design: Design, source: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what was read, in words; `source` is the report of the reader."""
+    layout = printable(source.get("title") or source.get("layout") or "")
+    how = f" ({source['recognised']})" if source.get("recognised") else ""
+    classes = ", ".join(f"{count(n)} {printable(name)}" for name, n in list(design.classes.items())[:8])
+    facts = {
+        "Source": printable(source.get("source") or ""),
+        "Layout": layout + how if source.get("layout") else "",
+        "Rows read": count(source["rows"]) if source.get("rows") else "",
+        "Samples": count(design.samples) + (f" ({classes})" if classes else ""),
+        "Events": "",
+        "Groups": count(design.groups) if design.groups else "",
+        "Configurations": count(design.configurations),
+        "Cross-validation": design.words,
+        "Predictions": _kind(cube),
+        "Missing predictions": "",
+        "Columns not used": ", ".join(printable(name) for name in (source.get("ignored_columns") or [])[:12]),
+    }
+    if design.events is not None:
+        facts["Events"] = f"{count(design.events)} observed, {count(design.samples - design.events)} censored"
+    if source.get("missing_cells") is not None:
+        facts["Missing predictions"] = count(source["missing_cells"]) if source["missing_cells"] else "none"
+    return [(name, text) for name, text in facts.items() if text]
+
+
+def _kind(cube: xr.DataArray) -> str:
+    kind = str(cube.coords["kind"].item())
+    words = {
+        "label": "predicted classes",
+        "score": "risk scores" if "event" in cube.coords else "scores",
+        "probability": "class probabilities" if "label_class" in cube.dims else "probabilities",
+        "value": "predicted times" if "event" in cube.coords else "numbers",
+    }[kind]
+    if "positive" in cube.coords and kind in ("score", "probability"):
+        words += f" of the positive class, {printable(cube.coords['positive'].item())}"
+    return words

@@ -1,0 +1,192 @@
+"""The sections of the report, in their order: what each says, as blocks for the template."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import cvstats
+from cvstats._check import plain
+from cvstats.protocols import PROTOCOLS
+from cvstats.tables.render import Cell
+from cvstats.tables.words import count, labels_of, method_words, percent, printable
+
+from .analysis import Analysis
+from .blocks import Block, Copied, Listing, Page, Rows, figures_of, section
+from .design import read_facts
+from .methods import paragraph, references_of
+from .remarks import choice_words, remarks_of
+
+MOST_ROWS = 1000
+
+
+def headline(analysis: Analysis) -> str:
+    """Return what selection cost, in a sentence."""
+    tried, best = analysis.design.configurations, analysis.winner
+    if tried == 1:
+        return "Only one configuration was tried, so there is no selection to correct for."
+    claim, gap = analysis.number(best["naive"]), analysis.number(best["optimism"])
+    plain_cv = f"Plain cross-validation of the winner of {count(tried)} configurations"
+    if float(best["optimism"]) > 0:
+        return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
+    return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
+
+
+@section("read", "What was read")
+def what_was_read(page: Page) -> list[Block]:
+    """Return files, sizes and folds."""
+    analysis = page.analysis
+    return [Rows("facts", read_facts(analysis.cube, analysis.design, analysis.source))]
+
+
+@section("remarks", "What to keep in mind")
+def keep_in_mind(page: Page) -> list[Block]:
+    """Return diagnostics."""
+    return [Rows("remarks", remarks_of(page.analysis))]
+
+
+@section("methods", "Methods side by side")
+def side_by_side(page: Page) -> list[Block]:
+    """Return all estimates."""
+    return [
+        "All rows estimate the performance of the configuration that wins on all data, unless a row names another "
+        "winner. They differ in which samples choose and which samples judge. \u201cRemoved\u201d is how much of the "
+        "plain score each method takes away; where it starts from another plain score than that of the last row, as "
+        "methods that average over folds do, that score is given.",
+        method_table(page.analysis),
+    ]
+
+
+def method_table(analysis: Analysis) -> Listing:
+    """Return all methods side by side, the recommended one first."""
+    rows = []
+    for name, outcome in analysis.results.items():
+        known, label, about = PROTOCOLS[name], method_words(name), PROTOCOLS[name].remark
+        if name == "winner":
+            known = PROTOCOLS[str(outcome["method"].item())]
+            label += f" ({'BBC, ties at random' if known is PROTOCOLS['bbc'] else known.words})"
+        removed, own = analysis.number(outcome["optimism"]), analysis.number(outcome["naive"])
+        if own != analysis.number(analysis.winner["naive"]):
+            removed += f" from {own}"
+        if plain(outcome["selected"].item()) != plain(analysis.winner["selected"].item()):
+            about += f" Here the winner is {printable(outcome['selected'].item())}."
+        limits = analysis.limits(outcome)
+        rows.append(
+            [
+                Cell(label, key=label, aside=about),
+                Cell(analysis.number(outcome["estimate"]), key=float(outcome["estimate"])),
+                Cell(limits or "–", key=float(outcome["conf_low"]) if limits else None),
+                Cell("–") if name == "cvt" else Cell(removed, key=float(outcome["optimism"])),
+                Cell(known.chooses),
+                Cell(known.judges),
+            ]
+        )
+    unit = analysis.name[0].upper() + analysis.name[1:]
+    head = ["Method", unit, f"{analysis.percentage} interval", "Removed", "Chooses on", "Judges on"]
+    note = "; ".join(f"{method_words(name)} is not shown: {reason}" for name, reason in analysis.skipped.items())
+    numeric = [False, True, True, True, False, False]
+    return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
+
+
+@section("winners", "Which configurations win")
+def which_win(page: Page) -> list[Block]:
+    """Return how firm the choice is, and the table of configurations."""
+    words, figures = choice_words(page.analysis), figures_of("winners", page.analysis)
+    return [*([words] if words else []), *figures, configuration_table(page.analysis)]
+
+
+def configuration_table(analysis: Analysis) -> Listing:
+    """Return every configuration, best plain score first."""
+    cube = analysis.cube
+    score, rate = analysis.scores.values.astype(float), analysis.winner["win_rate"].values.astype(float)
+    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
+    names = [printable(name) for name in labels_of(cube, "configuration")]
+    inside = None if analysis.best is None else analysis.best["in_set"].values.astype(bool)
+    extra = _shown_coords(cube)
+    head = ["Configuration", f"Plain CV {analysis.name}", "Wins", *(["In best set"] if inside is not None else [])]
+    numeric = [False, True, True, *([False] if inside is not None else []), *extra.values()]
+    rows = []
+    for rank, at in enumerate(order[:MOST_ROWS]):
+        row = [
+            Cell(names[at], key=names[at]),
+            Cell(analysis.number(score[at]), key=_key(score[at])),
+            Cell(percent(float(rate[at]), digits=1) if rate[at] > 0 else "0%", key=_key(rate[at])),
+        ]
+        if inside is not None:
+            row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
+        rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
+    note = "Plain CV scores are for ranking; the best of them is optimistic."
+    if len(order) > MOST_ROWS:
+        note += f" The {count(MOST_ROWS)} best of {count(len(order))} configurations are listed."
+    head += [printable(name) for name in extra]
+    return Listing(head, rows, 1, "Configurations", note, "configurations", numeric)
+
+
+def _key(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _shown_coords(cube: xr.DataArray) -> dict[str, bool]:
+    """Return the configurations' own coordinates that most of them have, and whether they are numbers."""
+    shown = {}
+    for name, coord in cube.coords.items():
+        if coord.dims != ("configuration",) or name == "configuration":
+            continue
+        numeric = coord.dtype.kind in "fiu"
+        if not numeric or np.isfinite(coord.values.astype(float)).mean() > 0.5:  # sparse tuning values are in the name
+            shown[str(name)] = numeric
+    return dict(list(shown.items())[:4])
+
+
+def _coord_cell(value: Any, is_number: bool) -> Cell:
+    if not is_number:
+        return Cell(printable(value), key=printable(value))
+    return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
+
+
+@section("optimism", "What trying many configurations costs")
+def cost_of_trying(page: Page) -> list[Block]:
+    """Return the optimism curve."""
+    return figures_of("optimism", page.analysis)
+
+
+@section("paragraph", "For the methods section")
+def for_the_methods_section(page: Page) -> list[Block]:
+    """Return the paragraph in three formats."""
+    text, latex, markdown = (
+        paragraph(page.analysis, kind, page.preprocessing) for kind in ("text", "latex", "markdown")
+    )
+    note = "Every choice a reader needs to judge or repeat the analysis"
+    return [
+        Copied("text-plain", text, "Copy text", note, tag="blockquote"),
+        Copied("text-latex", latex, "Copy LaTeX", summary="LaTeX"),
+        Copied("text-markdown", markdown, "Copy Markdown", summary="Markdown"),
+    ]
+
+
+@section("reproduce", "To reproduce")
+def to_reproduce(page: Page) -> list[Block]:
+    """Return the command, the seed and the fingerprint."""
+    analysis = page.analysis
+    note = f"Seed {analysis.seed}, {analysis.times} bootstrap draws, cvstats {cvstats.__version__}"
+    foot = "The same predictions and seed give the same numbers on any machine. Fingerprint of the predictions: "
+    foot += f"{analysis.winner.attrs.get('cube_hash', '')}."
+    return [Copied("command", page.command or _python_call(page), "Copy", note, foot)]
+
+
+def _python_call(page: Page) -> str:
+    analysis = page.analysis
+    options = f"path='report.html', times={analysis.times}, rng={analysis.seed}, level={analysis.level:g}"
+    options += f", regime={analysis.regime!r}" if analysis.regime != "cv" else ""
+    options += ", inner=inner" if analysis.inner is not None else ""
+    options += f", preprocessing={page.preprocessing!r}" if page.preprocessing else ""
+    return f"import cvstats as cs\ncs.report_html(cube, {analysis.metric.name!r}, {options})"
+
+
+@section("references", "References")
+def references(page: Page) -> list[Block]:
+    """Return what the report cites."""
+    return [Rows("references", references_of(page.analysis))]

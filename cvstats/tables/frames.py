@@ -1,0 +1,189 @@
+"""Results and cubes as data frames: tidy and augment."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats._check import InputError, plain, show
+from cvstats.cube.make import check_cube, class_names
+
+QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
+_SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
+# what a row of a result is about, the first that is there
+_MAIN = ("estimate", "cd", "statistic", "p_value")
+
+
+def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
+    """Return a result, a metric's values or a cube as a long data frame.
+
+    One row per cell of what the result is about: of ``estimate``, else of ``statistic`` or ``p_value`` (of the mean
+    ranks for `critical_difference`). Variables with further dims, such as ``win_rate(configuration)`` or kept draws,
+    are not multiplied in: ask for them, ``tidy(result["win_rate"])``.
+
+    Parameters
+    ----------
+    x : Dataset or DataArray
+        A result, a metric's values, or a cube. Class codes of a cube come out as class names; its ``kind``,
+        ``positive`` and ``threshold`` go to the frame's ``attrs`` instead of being repeated in every row.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Dims first, then values, then other coordinates, then ``method, metric, conf_level, interval``. Rows keep the
+        order of the labels as first seen; nothing is sorted.
+
+    Raises
+    ------
+    InputError
+        `x` is neither a Dataset nor a DataArray, or has no variables.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> bias = xr.DataArray([[0.02, 0.05, 0.04], [0.0, 0.01, -0.02]], dims=("size", "trial"), coords={"size": [20, 40]})
+    >>> cs.tidy(cs.t_test(bias, "trial"))[["size", "estimate", "df"]]
+       size  estimate   df
+    0    20  0.036667  2.0
+    1    40 -0.003333  2.0
+    """
+    if isinstance(x, xr.DataArray):
+        name = str(x.name) if x.name is not None else "value"
+        settled: dict[Hashable, Any] = {}
+        if {"sample", "configuration", "kind"} <= {*x.dims, *x.coords}:
+            x = _named_classes(x)
+            settled = {key: plain(x.coords[key].values[()]) for key in _SETTLED if key in x.coords}
+            x = x.drop_vars(list(settled))
+        frame = _frame({name: x.variable}, x, x.dims)
+        frame.attrs = settled
+        return frame
+    if not isinstance(x, xr.Dataset):
+        raise InputError(f"`x` must be a result (Dataset), a metric or a cube (DataArray); got {type(x).__name__}.")
+    dims = main_dims(x)
+    wanted = {str(name): var.variable for name, var in x.data_vars.items() if set(var.dims) <= set(dims)}
+    return _frame(wanted, x, dims)
+
+
+def main_dims(result: xr.Dataset) -> tuple[Hashable, ...]:
+    """Return the dims a row of the tidy frame stands for."""
+    if not result.data_vars:
+        raise InputError("`x` has no variables.")
+    main = next((name for name in _MAIN if name in result), None) or next(iter(result.data_vars))
+    dims = result["mean_rank"].dims if main == "cd" else result[main].dims
+    return tuple(dims)
+
+
+def _named_classes(cube: xr.DataArray) -> xr.DataArray:
+    """Return a cube of class codes with the names of the classes in their place."""
+    if str(cube.coords["kind"].item()) != "label":
+        return cube
+    known = class_names(cube) or []
+    alike = len({type(name) for name in known}) == 1
+    codes = np.asarray(cube.values, dtype=float)
+    gone = np.isnan(codes)
+    names = np.array(known, dtype=None if alike else object)
+    if gone.any():  # only text and mixed names need objects to be able to be missing
+        names = np.array([*known, np.nan]) if names.dtype.kind in "iuf" else np.array([*known, None], dtype=object)
+    return cube.copy(data=names[np.where(gone, len(names) - 1, codes).astype(np.intp)])
+
+
+def _frame(variables: dict[str, xr.Variable], x: xr.Dataset | xr.DataArray, dims: Sequence[Hashable]) -> pd.DataFrame:
+    sizes = {dim: x.sizes[dim] for dim in dims}
+
+    def spread(variable: xr.Variable) -> np.ndarray:
+        full = variable.to_base_variable().set_dims(sizes)  # type: ignore[no-untyped-call]
+        return np.asarray(full.transpose(*dims).values).reshape(-1)
+
+    columns: dict[str, np.ndarray] = {}
+    for dim in dims:
+        index = x.coords[dim].variable if dim in x.coords and x.coords[dim].dims == (dim,) else None
+        columns[str(dim)] = spread(index if index is not None else xr.Variable((dim,), np.arange(x.sizes[dim])))
+    fit = {str(name): coord.variable for name, coord in x.coords.items() if set(coord.dims) <= set(dims)}
+    last = {name: fit.pop(name) for name in QUALIFIERS if name in fit}
+    for name, variable in [*variables.items(), *fit.items(), *last.items()]:
+        if name not in columns:
+            columns[name] = spread(variable)
+    return pd.DataFrame(columns)
+
+
+def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
+    """Return one row per sample (and repeat): the truth beside what the selected configuration predicted.
+
+    Parameters
+    ----------
+    cube : DataArray
+        The cube the result came from.
+    result : Dataset
+        A protocol's result, with ``selected``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``sample`` (and other dims of the cube), ``selected``, ``prediction``, ``label``, ``fold`` and further
+        coordinates of the samples; for numbers also ``residual`` (label minus prediction), for classes
+        ``predicted_class`` and ``correct`` where the cube settles them.
+
+    Raises
+    ------
+    InputError
+        `result` has no ``selected``, holds several results, or selected what the cube does not have.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6]], [1, 0, 1], configurations=["a", "b"])
+    >>> cs.augment(cube, cs.cvt(cube, "accuracy"))
+       sample selected  prediction  label predicted_class  correct
+    0       0        a         0.9      1               1      1.0
+    1       1        a         0.2      0               0      1.0
+    2       2        a         0.8      1               1      1.0
+    """
+    check_cube(cube)
+    if not isinstance(result, xr.Dataset) or "selected" not in result:
+        raise InputError("`result` must be a protocol's result with the variable `selected`.")
+    chosen = result["selected"]
+    if chosen.ndim:
+        raise InputError(
+            f"`result` has dims {show(chosen.dims)}; pick one result first, e.g. with .sel({{'method': 'bbc'}})."
+        )
+    label = plain(chosen.values[()])
+    known = [plain(name) for name in cube["configuration"].values]
+    if label not in known:
+        raise InputError(f"`result` selected {label!r}, which is not a configuration of `cube`; found {show(known)}.")
+    one = cube.sel(configuration=label, drop=True).rename("prediction")
+    kind = str(cube.coords["kind"].item())
+    settled = [name for name in _SETTLED if name in one.coords]
+    if "label_class" in one.dims:
+        winner = _predicted(one, class_names(cube))
+        frame = _frame({"predicted_class": winner.variable}, winner.drop_vars(settled, errors="ignore"), winner.dims)
+    else:
+        shown = _named_classes(one).drop_vars(settled)
+        frame = _frame({"prediction": shown.variable}, shown, shown.dims)
+        if kind == "label":
+            frame["predicted_class"] = frame["prediction"]
+        elif kind == "value" and "event" not in cube.coords:
+            frame["residual"] = frame["label"] - frame["prediction"]
+        elif kind in ("probability", "score") and "threshold" in cube.coords and "event" not in cube.coords:
+            negative, positive = class_names(cube) or (None, None)
+            above = frame["prediction"] > float(cube.coords["threshold"].item())
+            codes = np.where(frame["prediction"].isna(), 2, above.astype(int))
+            frame["predicted_class"] = np.array([negative, positive, None], dtype=object)[codes]
+    if "predicted_class" in frame:
+        hit = (frame["predicted_class"] == frame["label"]).astype(float)
+        frame["correct"] = hit.where(frame["predicted_class"].notna())
+    dims = [str(dim) for dim in one.dims if dim != "label_class"]
+    frame.insert(len(dims), "selected", label)
+    return frame
+
+
+def _predicted(one: xr.DataArray, names: list[Any] | None) -> xr.DataArray:
+    values = one.transpose(..., "label_class").values
+    gone = np.isnan(values).any(-1)
+    best = np.where(gone, len(names or []), np.where(np.isnan(values), -np.inf, values).argmax(-1))
+    template = one.isel(label_class=0, drop=True)
+    return template.copy(data=np.array([*(names or []), None], dtype=object)[best])

@@ -1,0 +1,136 @@
+"""What a stranger may add to the report, and what the report computes once."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import cvstats as cs
+from cvstats.report import analysis as analysis_module
+from cvstats.report import blocks, render_html
+from cvstats.report.analysis import Analysis
+from cvstats.report.blocks import Listing, Page, figure, section
+from cvstats.report.drawing import Drawing
+from cvstats.resample.draws import Bootstrap
+from cvstats.tables.render import Cell
+
+
+@pytest.fixture
+def registries(monkeypatch):
+    monkeypatch.setattr(blocks, "SECTIONS", blocks.SECTIONS.copy())
+    monkeypatch.setattr("cvstats.report.SECTIONS", blocks.SECTIONS)
+    monkeypatch.setattr(blocks, "FIGURES", {name: list(made) for name, made in blocks.FIGURES.items()})
+
+
+def test_a_section_and_a_figure_from_outside(registries):
+    @section("sizes", "How large it is", before="paragraph")
+    def sizes(page):
+        rows = [[Cell("samples"), Cell(str(page.analysis.design.samples), key=40.0)]]
+        table = Listing(["What", "Count"], rows, caption="Sizes", name="sizes", numeric=[False, True])
+        return ["Words & <b>signs</b>.", *blocks.figures_of("sizes", page.analysis), table]
+
+    @figure("sizes")
+    def dot(analysis):
+        return Drawing("dot", lambda ax, narrow: ax.plot([1], [2], "o"), (2.0, 2.0), "A dot.", "One dot, no more.")
+
+    @section("nothing", "Never shown")
+    def nothing(page):
+        return []
+
+    html = render_html(Page(Analysis(cs.simulate_cube(40, 3, rng=1), "accuracy", times=40)))
+    order = re.findall(r'<section id="(\w+)">', html)
+    assert order == [
+        "read", "remarks", "methods", "winners", "optimism", "sizes", "paragraph", "reproduce", "references",
+    ]  # fmt: skip
+    own = re.search(r'<section id="sizes">.*?</section>', html, re.S).group()
+    assert "<h2>How large it is</h2>" in own
+    assert "<p>Words &amp; &lt;b&gt;signs&lt;/b&gt;.</p>" in own
+    assert own.count("<svg") == 2
+    assert 'id="table-sizes"' in own
+
+
+def counted(monkeypatch, *names):
+    """Count the calls of functions that the analysis uses."""
+    calls = Counter()
+
+    def counting(name, function):
+        def wrapped(*arguments, **options):
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        return wrapped
+
+    for name in names:
+        monkeypatch.setattr(analysis_module, name, counting(name, getattr(analysis_module, name)))
+    return calls
+
+
+def probability_cube():
+    rng = np.random.default_rng(1)
+    labels = np.arange(60) % 3 // 2
+    scores = np.clip(0.3 * labels[:, None, None] + 0.7 * rng.random((60, 8, 2)), 0, 1).round(2)
+    folds = np.stack([rng.permutation(np.arange(60) % 5) for _ in range(2)], axis=1)
+    return cs.as_cube(scores, labels, folds=folds, kind="probability")
+
+
+PARTS = (
+    "winner",
+    "bbc",
+    "tt",
+    "cvm_cv",
+    "cvt",
+    "score",
+    "score_tables",
+    "curve_of",
+    "best_of",
+    "describe_cube",
+    "design_of",
+)
+
+
+def test_every_part_is_computed_once(monkeypatch):
+    calls = counted(monkeypatch, *PARTS)
+    render_html(Page(Analysis(cs.simulate_cube(40, 5, repeats=2, rng=1), "accuracy", times=40)))
+    assert calls == dict.fromkeys(PARTS, 1)
+
+
+def test_text_needs_neither_curve_nor_best_set(monkeypatch):
+    calls = counted(monkeypatch, *PARTS)
+    cs.report_text(cs.simulate_cube(40, 5, rng=1), "accuracy", times=40)
+    assert not {"score_tables", "describe_cube"} & set(calls)
+
+
+@pytest.mark.parametrize("unpredicted", [0, 3])
+@pytest.mark.parametrize(("metric", "kinds"), [("accuracy", 1), ("auc", 2)])
+def test_each_bootstrap_is_drawn_once(monkeypatch, metric, kinds, unpredicted):
+    """Ranks need draws within class, and the published method draws without: two kinds of draws then."""
+    drawn = Counter()
+    fill = Bootstrap._fill
+
+    def counting(self, out, key, skip):
+        drawn[self.strata is None, key[0]] += len(out)
+        fill(self, out, key, skip)
+
+    monkeypatch.setattr(Bootstrap, "_fill", counting)
+    cube = probability_cube()
+    cube[:unpredicted] = np.nan
+    render_html(Page(Analysis(cube, metric, times=80)))
+    assert len({plain for plain, _ in drawn}) == kinds
+    assert sum(drawn.values()) == 80 * kinds
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auc"])
+def test_shared_draws_give_what_the_functions_give(metric):
+    cube = probability_cube()
+    found = Analysis(cube, metric, times=80, seed=5)
+    options = {"times": 80, "rng": 5}
+    for ours, alone in (
+        (found.winner, cs.winner(cube, metric, **options)),
+        (found.bbc, cs.bbc(cube, metric, **options)),
+        (found.curve, cs.optimism_curve(cube, metric, **options)),
+    ):
+        assert ours.identical(alone.assign_attrs(ours.attrs))
+        assert ours.attrs["cube_hash"] == alone.attrs["cube_hash"]
+    assert found.best.equals(cs.best_set(cube, metric, **options)[list(found.best)].reset_coords(drop=True))
+    assert found.curve.estimate.values[-1] == pytest.approx(float(found.winner.bbc_plain), abs=1e-12)
