@@ -14,6 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import cvstats as cs
 from cvstats.adjust import as_adjustment, as_written, cut, in_turn, recalibrate, shift_prior
+from cvstats.kernels.logistic import fit_line
 from cvstats.metrics import get_metric
 from shared import refusal
 
@@ -122,6 +123,20 @@ class TestLogistic:
         level = recalibrate("intercept").fit(y, p, one)
         assert level.take(0).apply(p).sum() == pytest.approx(y.sum(), rel=1e-9)
 
+    def test_steps_that_overshoot(self):
+        """Plain Newton steps run away from here."""
+        y, x = np.array([1.0, 1, 0, 1, 1]), np.array([[-0.7, 2.0, -2.1, -10.4, 0.0]])
+        w = np.array([[19.0, 55, 2, 2, 153]])
+        line = np.ravel(fit_line(y, x, w, free=True))
+        np.testing.assert_allclose(line, glm(y, expit(x[0]), w[0]), rtol=1e-9)
+        miss = w[0] * (y - expit(line[0] + line[1] * x[0]))
+        np.testing.assert_allclose([miss.sum(), miss @ x[0]], 0, atol=1e-10)
+
+    def test_a_level_far_off(self):
+        y, p = np.array([0, 0, 1, 1, 1.0]), np.array([0, 1, 1, 1, 1.0])[:, None, None]
+        level = recalibrate("intercept").fit(y, p, np.ones((1, 5), int))
+        np.testing.assert_allclose(level.take(0).apply(p)[:, 0, 0], [0, 0.75, 0.75, 0.75, 0.75], atol=1e-9)
+
     def test_calibrated_on_average(self):
         y, p, w = example(gaps=False)
         for method in ("logistic", "intercept", "isotonic"):
@@ -221,10 +236,12 @@ class TestCut:
             np.testing.assert_allclose(each.apply(p[:, index]), all_of_them.apply(p[:, index]), rtol=1e-12)
 
     def test_scores_take_the_lower_median(self):
-        cube = cs.as_cube([[-3.0], [-1.0], [2.0], [5.0]], [1, 0, 1, 0], kind="score", threshold=0.0)
-        p, one = cube.values[:, :, None], np.ones((1, 4), int)
-        y = cube["label"].values
-        assert cut("accuracy").bind(cube).fit(y, p, one).parameters["threshold"] == 0.5  # of -inf, .5 and inf
+        cube = cs.as_cube(
+            [[-9.0], [-8.0], [-6.0], [0.0], [1.0], [3.0]], [1, 0, 1, 0, 1, 0], kind="score", threshold=0.0
+        )
+        p, one, y = cube.values[:, :, None], np.ones((1, 6), int), cube["label"].values
+        assert cut("accuracy").bind(cube).fit(y, p, one).parameters["threshold"] == -7  # of -inf, -7, .5 and inf
+        assert cut("accuracy").fit(y, p, one).parameters["threshold"] == 0.5
 
     def test_decimals_are_meant(self):
         assert as_written(0.07, 1.0) == (7.0, 100.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvstats._check import InputError, check_count
-from cvstats.kernels.mixing import Candidates, complete
+from .mixing import Candidates, complete
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ def ensemble(size: int = 50, *, replace: bool = True, start: int = 0, common_sca
 
     Examples
     --------
-    >>> from cvstats.mixtures import ensemble
+    >>> from cvstats.kernels.mixtures import ensemble
     >>> ensemble(20)
     <mixture ensemble(size=20)>
     """
@@ -94,7 +94,7 @@ def top_mean(k: int, *, common_scale: bool = False) -> Mixture:
 
     Examples
     --------
-    >>> from cvstats.mixtures import top_mean
+    >>> from cvstats.kernels.mixtures import top_mean
     >>> top_mean(3)
     <mixture top_mean(3)>
     """
@@ -142,7 +142,7 @@ def as_mixture(function: Callable[..., Any], *, name: str | None = None, common_
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.mixtures import as_mixture
+    >>> from cvstats.kernels.mixtures import as_mixture
     >>> as_mixture(lambda label, prediction, weight: np.full(prediction.shape[1], 1 / prediction.shape[1]), name="mean")
     <mixture mean>
     """
