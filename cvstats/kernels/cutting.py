@@ -43,6 +43,11 @@ class Criterion:
     function: Function | None = None
 
     @property
+    def code(self) -> int:
+        """The number of its form, by which the compiled engine knows it."""
+        return list(FORMS).index(self.form)
+
+    @property
     def strict(self) -> bool:
         """Whether every hit raises it and every false alarm lowers it, so that it can only peak below a positive."""
         return self.form in ("youden", "f1", "mcc") or (self.form == "linear" and min(self.hit, self.alarm) > 0)
@@ -89,7 +94,7 @@ def _specificity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n
     return np.where((n - fp) * of.alarm >= n * of.hit, tp, -np.inf)
 
 
-FORMS: dict[str, Callable[..., np.ndarray]] = {  # the compiled engine counts them in this order
+FORMS: dict[str, Callable[..., np.ndarray]] = {
     "youden": _youden,
     "linear": _linear,
     "f1": _f1,

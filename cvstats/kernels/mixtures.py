@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvstats._check import InputError, check_count
+
 from .mixing import Candidates, complete
 
 

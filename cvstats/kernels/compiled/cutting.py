@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
-from cvstats.kernels.cutting import FORMS
-
 from .walk import F
 
 if TYPE_CHECKING:
     from cvstats.kernels.cutting import Column, Criterion, Lanes
-
-CODES = {form: code for code, form in enumerate(FORMS)}
 
 
 def _compiled(function: F) -> F:
@@ -31,7 +27,7 @@ def _compiled(function: F) -> F:
 
 def cut(column: Column, lanes: Lanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
     """Fill `out` (5, draw) for one column, as numpy's `cut_column` does; rows 3 and 4 hold the class totals."""
-    rule = (CODES[criterion.form], criterion.hit, criterion.alarm)
+    rule = (criterion.code, criterion.hit, criterion.alarm)
     cell = np.ascontiguousarray(out)
     climb(column.row, column.positive, column.stop, lanes.weights, rule, cell, lanes.passed, lanes.value)
     goal = np.nan if nearest is None else nearest
