@@ -2,7 +2,7 @@
 
     python benchmarks/speed_huge.py [--folder DIR] [--configurations 20000] [--keep]
 
-Measures, each in a new process: CPU seconds and peak memory of cvstats on the Zarr store through dask, and of a plain
+Measures, each in a new process: CPU seconds and peak memory of cvstats on the store through dask, and of a plain
 loop over the same chunks that calls the same kernel without dask. The peak at a tenth of the configurations tells
 whether memory is bounded.
 """
@@ -64,10 +64,10 @@ def by_cvstats(path: Path, metric: str) -> dict[str, float]:
 
 
 def by_loop(path: Path, metric: str) -> dict[str, float]:
-    """Run the same kernel in a plain loop over the chunks, without dask."""
+    """Run the same kernel in a plain loop over the parts, without dask."""
     from dataclasses import replace
 
-    import zarr
+    import h5py
 
     import cvstats as cs
     from cvstats.cube.blocks import problem_on, report_on
@@ -78,19 +78,19 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
 
     cube = cs.read_cube(path, chunks={})
     found = get_metric(metric)
-    store = zarr.open_group(path, mode="r")["prediction"]
     start = time.process_time(), time.perf_counter()
-    n, m = store.shape
+    n, m = cube.shape
     whole = replace(problem_on(cube, found), rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
     draws = make_draws(cube, found, TIMES, 1, None).remembered()
     task = Choose(found, draws, None, Rules(ties="first"), None)
-    width = CHUNK // store.chunks[1] * store.chunks[1]
-    blocks = []
-    for at in range(0, m, width):
-        part = replace(whole, p=np.asarray(store[:, at : at + width])[:, :, None])
+    blocks, at = [], 0
+    for file in sorted(path.glob("part-*.nc")):
+        with h5py.File(file, "r") as stored:
+            part = replace(whole, p=stored["prediction"][...][:, :, None])
         report_on(part)
-        blocks.append(task(part, np.arange(at, min(at + width, m))))
-    return _measured(start, float(np.nanmean(merged(blocks, "first").value)))
+        blocks.append(task(part, np.arange(at, at + part.p.shape[1])))
+        at += part.p.shape[1]
+    return _measured(start, float(np.nanmean(merged(blocks).value)))
 
 
 def _measured(start: tuple[float, float], estimate: float) -> dict[str, float]:
@@ -121,13 +121,13 @@ def rows(
     found = []
     try:
         for size in (configurations // 10, configurations):
-            if not (base / f"{size}.zarr").exists():
-                make_store(base / f"{size}.zarr", size)
+            if not (base / f"{size}.cube").exists():
+                make_store(base / f"{size}.cube", size)
         size = f"{SAMPLES} x {configurations} on disk"
         for metric in metrics:
-            small = child(base / f"{configurations // 10}.zarr", metric, "cvstats")
-            ours = child(base / f"{configurations}.zarr", metric, "cvstats")
-            loop = child(base / f"{configurations}.zarr", metric, "loop")
+            small = child(base / f"{configurations // 10}.cube", metric, "cvstats")
+            ours = child(base / f"{configurations}.cube", metric, "cvstats")
+            loop = child(base / f"{configurations}.cube", metric, "loop")
             if ours["estimate"] != loop["estimate"]:
                 raise RuntimeError(f"dask and the loop differ: {ours['estimate']} and {loop['estimate']}")
             note = f"{ours['wall']:.0f} s of wall time, peak {ours['peak']:.0f} MB, plain loop {loop['cpu']:.0f} s CPU"

@@ -82,6 +82,7 @@ from .protocols.tibshirani import tt as tt
 from .protocols.tuned import cv as cv
 from .protocols.tuned import cvm_cv as cvm_cv
 from .protocols.tuned import cvt as cvt
+from .read import compact_cube as compact_cube
 from .read import example_cube as example_cube
 from .read import load_report as load_report
 from .read import read_cube as read_cube

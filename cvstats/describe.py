@@ -11,10 +11,10 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
+from .cube.align import map_batches
 from .cube.arrays import encode_labels, raw_block
 from .cube.blocks import by_chunk
 from .cube.make import check_cube, class_names, is_lazy
-from .judge import map_batches
 
 TESTS = {
     "class": "Kruskal-Wallis of scores between folds, within class",

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
 from .cube.make import as_cube, check_cube
 
-STORES = (".nc", ".nc4", ".h5", ".zarr")
+STORES = (".nc", ".nc4", ".h5", ".cube")
+ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
 EXAMPLES = {
     "breast_cancer": "malignant or benign without nuclear size; 120 patients, 133 configurations, 5 x 10 folds",
@@ -41,8 +41,8 @@ def read_predictions(
 
     Layouts are recognised by their column names: our long and wide tables, tidymodels, caret, mlr3, mlr, OpenML, AMLB,
     AutoGluon, H2O, mljar, PyCaret, Weka, julearn, JADBio, and arrays from scikit-learn and Orange. Files may be CSV
-    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and Zarr. They are
-    data: nothing is unpickled or evaluated.
+    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and stores of cubes.
+    They are data: nothing is unpickled or evaluated, and no address is fetched.
 
     Parameters
     ----------
@@ -57,14 +57,15 @@ def read_predictions(
         Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
         classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
-    labels : array-like, optional
-        The truth, for layouts that lack it: one per sample in order, or a Series by sample id.
+    labels : array-like or path, optional
+        The truth, for layouts that lack it: one per sample in order, or a Series by sample id; or a table with a column
+        of labels, or of ids and labels.
     kind : str, optional
         As in `as_cube`; ``"label"`` takes predicted classes where a file also has probabilities.
     encoding : str
         Of text files.
     max_bytes : int
-        The size after decompression at which reading stops.
+        The size after decompression at which reading stops, for all files of the call together.
 
     Returns
     -------
@@ -88,34 +89,27 @@ def read_predictions(
     ({'sample': 2, 'configuration': 2}, 'long')
     """
     from .formats import LAYOUTS, _report
-    from .formats._arrays import cube_of_arrays, is_orange, read_npz
+    from .formats._gate import Budget
     from .formats._layout import Hints
+    from .formats._sources import Request, read_labels, read_tables
+    from .formats.arrays import load_arrays, read_arrays
 
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
     check_count(max_bytes, "max_bytes")
-    hints = Hints(labels=_labels(labels), positive=positive, kind=kind)
-    arrays: Mapping[str, Any] | None = None
-    if isinstance(path, (str, Path)):
-        file = Path(path)
-        if file.suffix in STORES or os.path.isdir(file):
-            cube = read_cube(file)
-            _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
-            facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
-            return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
-        if file.suffix in (".npz", ".npy") and os.path.isfile(file):
-            arrays, name = read_npz(file, max_bytes), file.name
+    budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
+    if file is not None and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
+        cube = read_cube(file)
+        _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
+        facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
+        return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
+    hints = Hints(labels=read_labels(labels, encoding, budget), positive=positive, kind=kind)
+    if file is not None and file.suffix in (".npz", ".npy") and os.path.isfile(file):
+        cube, facts = read_arrays(load_arrays(file, budget), file.name, format, hints)
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
-        arrays, name = path, "arrays"
-    if arrays is not None:
-        if is_orange(arrays) and format in ("auto", "orange"):
-            return _orange(arrays, name, hints)
-        cube, notes = cube_of_arrays(arrays, name, hints)
-        title = "arrays in sample order (scikit-learn's cross_val_predict)"
-        return _report.attach(
-            cube, layout="sklearn", title=title, recognised="by its array names", source=name, notes=notes
-        )
-    options = {"format": format, "columns": columns, "hints": hints, "encoding": encoding, "max_bytes": max_bytes}
-    return _tables(_sources(path, options), hints)
+        cube, facts = read_arrays(path, "arrays", format, hints)
+    else:
+        cube, facts = read_tables(path, Request(format, columns, hints, encoding, budget))
+    return _report.attach(cube, **facts)
 
 
 def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
@@ -132,94 +126,13 @@ def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
             )
 
 
-def _labels(labels: Any) -> Any:
-    if isinstance(labels, (list, tuple)):
-        return np.asarray(labels)
-    if isinstance(labels, Mapping):
-        return pd.Series(labels)
-    if isinstance(labels, pd.DataFrame):
-        if labels.shape[1] != 1:
-            raise InputError(f"`labels` must be one column; got {show(labels.columns)}.")
-        return labels.iloc[:, 0]
-    return labels
-
-
-def _sources(path: Any, options: dict[str, Any]) -> list[Any]:
-    from .formats._sources import open_source
-
-    if isinstance(path, Mapping):
-        out = []
-        for name, value in path.items():
-            if isinstance(value, (list, tuple)):
-                out += [open_source(part, str(name), fold=number, **options) for number, part in enumerate(value)]
-            else:
-                out.append(open_source(value, str(name), **options))
-    elif isinstance(path, (list, tuple)):
-        out = [open_source(value, None, **options) for value in path]
-        names = [source.hints.name for source in out]
-        if len(set(names)) < len(names) and len(out) > 1:
-            raise InputError(
-                f"several files are called {show(sorted({n for n in names if names.count(n) > 1}))}; "
-                "give a mapping of names to files."
-            )
-    else:
-        out = [open_source(path, None, **options)]
-    if not out:
-        raise InputError("`path` names no files.")
-    return out
-
-
-def _tables(sources: list[Any], hints: Any) -> xr.DataArray:
-    from .formats import _report
-    from .formats._assemble import Assembler
-
-    try:
-        if all(source.table.n_parts == 1 for source in sources):
-            ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
-            assembler = Assembler(lambda: iter(ready), hints, len(sources) > 1)
-        else:
-            assembler = Assembler(
-                lambda: (part for source in sources for part in source.parts()), hints, len(sources) > 1
-            )
-        cube, facts = assembler.build()
-    except InputError as error:
-        text = str(error)
-        known = any(text.startswith(source.table.name) for source in sources)
-        raise error if known or len(sources) > 1 else InputError(f"{sources[0].table.name}: {text}") from None
-    layouts = list(dict.fromkeys(source.layout.name for source in sources))
-    if len(sources) == 1 and layouts == ["long"]:
-        facts["columns"] = sources[0].table.columns
-    return _report.attach(
-        cube,
-        layout=", ".join(layouts),
-        title=sources[0].layout.title,
-        recognised=sources[0].recognised,
-        source=", ".join(source.table.name for source in sources[:3])
-        + (f" and {len(sources) - 3} more" if len(sources) > 3 else ""),
-        **facts,
-    )
-
-
-def _orange(arrays: Mapping[str, Any], name: str, hints: Any) -> xr.DataArray:
-    from .formats import _report
-    from .formats._arrays import parse_orange
-    from .formats._assemble import Assembler, Part
-
-    parsed = parse_orange(arrays, name, hints)
-    part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
-    cube, facts = Assembler(lambda: iter([part]), hints, False).build()
-    return _report.attach(
-        cube, layout="orange", title="Orange Results", recognised="by its array names", source=name, **facts
-    )
-
-
 def load_report(cube: xr.DataArray) -> dict[str, Any]:
     """Return what was read and how: the layout, sizes, missing cells, and notes on what was found.
 
     Parameters
     ----------
     cube : DataArray
-        What `read_predictions` or `example_cube` returned. The report is kept on the cube and survives netCDF and Zarr;
+        What `read_predictions` or `example_cube` returned. The report is kept on the cube and survives files of cubes;
         arithmetic loses it.
 
     Returns
@@ -249,12 +162,12 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
 
 
 def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
-    """Read a cube that `write_cube` wrote: a netCDF file or a Zarr store.
+    """Read a cube that `write_cube` wrote: a netCDF file or a store of parts.
 
     Parameters
     ----------
     path : str or path
-        The file (.nc) or store (.zarr).
+        The file (.nc) or store (.cube). Any other store is opened with xarray: a cube is a plain DataArray.
     chunks : None, {}, "auto" or dict
         None loads the cube. Anything else, such as ``{"configuration": 500}``, leaves it on disk and returns a cube
         backed by dask, which every protocol streams. Chunk along ``configuration``: a draw needs all samples at once.
@@ -262,13 +175,16 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        The cube as it was written: values, coordinates, order and load report.
+        The cube as it was written: values, coordinates, order and load report. The parts of a store are put together by
+        label, configurations in the order in which they were first written; attributes that all parts share are kept.
 
     Raises
     ------
     InputError
-        No such file; not a cube; corrupt or cut off; chunks that unpack to more than the array holds, or (shards, rare
-        codecs) cannot be checked for it; links inside a store. Tables of predictions are for `read_predictions`.
+        No such file; not a cube; corrupt or cut off; parts that are missing, damaged (each is checked against its
+        SHA-256 hash when its predictions are loaded) or contradict each other, naming the cells; links inside a store
+        or a file, or arrays kept in other files; a small file that declares a very large array. Tables of predictions
+        are for `read_predictions`.
 
     Notes
     -----
@@ -284,34 +200,47 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     ...     cs.read_cube(f"{folder}/iris.nc").identical(cube)
     True
     """
-    from .formats._stores import open_store
+    from .formats._gate import check_input
+    from .formats._netcdf import read_netcdf
+    from .formats._store import read_store
 
-    return open_store(Path(path), chunks)
+    path = Path(path)
+    if path.suffix == ".zarr":
+        raise InputError(f"{path.name}: {ZARR}")
+    if path.is_dir():
+        return read_store(path, chunks)
+    check_input(path)
+    return read_netcdf(path, chunks)
 
 
-def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) -> None:
-    """Write a cube: netCDF (.nc) or Zarr (.zarr) without loss, or our long table (.csv, .csv.gz, .parquet, .feather).
+def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, force: bool = False) -> None:
+    """Write a cube: netCDF (.nc) or a store (.cube) without loss, or a long table (.csv, .csv.gz, .parquet, .feather).
 
-    The file appears under its name only when it is complete; an existing file is replaced.
+    A file appears under its name only when it is complete. It replaces one that cvstats has made: a netCDF file that
+    says so, a table with the header of our long table. Cells of a CSV file that a spreadsheet would take for a formula
+    begin with an apostrophe, which `read_predictions` takes away again.
 
     Parameters
     ----------
     cube : DataArray
-        The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table).
+        The cube, in memory or backed by dask; inner predictions and separate-sampling cubes too (not as a table). One
+        that is larger than memory needs a store.
     path : str or path
         Where to; the extension says the format.
     append : bool
-        For Zarr: merge into the store instead. Configurations, repeats and samples that are not there yet are added,
-        cells that are empty (NaN) are filled, the rest must agree: nothing stored is ever overwritten, so a training
-        job may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
-        predictions must be those of the store. Several processes may append; readers see the store as it was
-        before or after, never between.
+        For a store: add to it. Each call adds one immutable part with what is not there yet: configurations, repeats,
+        samples, cells that are empty (NaN). The rest must agree: nothing stored is ever overwritten, so a training job
+        may write each configuration or fold as it finishes, die, and be run again. Labels, folds and the kind of
+        predictions must be those of the store. Several processes may append, one after the other; readers see the
+        store as it was before or after, never between. `compact_cube` merges many small parts.
+    force : bool
+        Replace a file that cvstats has not made. Links, devices and folders are never replaced.
 
     Raises
     ------
     InputError
-        Unknown extension; no such folder; appended cells, labels or folds that contradict the store; coordinates that
-        files cannot hold; dims that a table has no place for.
+        Unknown extension; no such folder; a file that is not ours; appended cells, labels or folds that contradict the
+        store, naming them; coordinates that files cannot hold; dims that a table has no place for.
 
     Examples
     --------
@@ -320,8 +249,8 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
     >>> cube = cs.example_cube("diabetes")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in cube.configuration.values[:3]:  # as each finishes training
-    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.zarr", append=True)
-    ...     cs.read_cube(f"{folder}/run.zarr").sizes["configuration"]
+    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.cube", append=True)
+    ...     cs.read_cube(f"{folder}/run.cube").sizes["configuration"]
     3
     """
     path = Path(path)
@@ -333,26 +262,59 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False) ->
     if not path.parent.is_dir():
         raise InputError(f"no such folder: {str(path.parent)!r}.")
     suffix = path.suffix.lower()
-    if append and suffix != ".zarr":
-        raise InputError(f"append=True needs a Zarr store (.zarr); got {path.name!r}.")
     if suffix == ".zarr":
-        from .formats._append import append_zarr
-        from .formats._stores import write_zarr
+        raise InputError(f"{path.name}: Zarr is not written; use .cube, or cube.to_dataset().to_zarr(path) of xarray.")
+    if append and suffix != ".cube":
+        raise InputError(f"append=True needs a store (.cube); got {path.name!r}.")
+    if suffix == ".cube":
+        from .formats._store import write_store
 
-        (append_zarr if append else write_zarr)(cube, path)
+        write_store(cube, path, append=append)
     elif suffix in STORES:
-        from .formats._stores import write_netcdf
+        from .formats._netcdf import write_netcdf
 
-        write_netcdf(cube, path)
+        write_netcdf(cube, path, force=force)
     elif path.name.lower().endswith(TABLES):
-        from .formats._write_long import write_long
+        from .formats.long import write_long
 
-        write_long(check_cube(cube), path)
+        write_long(check_cube(cube), path, force=force)
     else:
         raise InputError(
             f"cannot tell the format of {path.name!r} from its extension; "
-            f"use one of {', '.join((*STORES[:1], '.zarr', *TABLES))}."
+            f"use one of {', '.join((STORES[0], STORES[-1], *TABLES))}."
         )
+
+
+def compact_cube(path: str | Path) -> None:
+    """Merge the parts of a store into few, as large as dask reads them well.
+
+    What the store holds does not change. Readers that have opened it lazily must open it again.
+
+    Parameters
+    ----------
+    path : str or path
+        A store (.cube) that `write_cube` has appended to.
+
+    Raises
+    ------
+    InputError
+        No such store; parts that are missing, damaged or contradict each other.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cvstats as cs
+    >>> cube = cs.example_cube("diabetes").isel(configuration=slice(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in cube.configuration.values:
+    ...         cs.write_cube(cube.sel(configuration=[name]), f"{folder}/run.cube", append=True)
+    ...     cs.compact_cube(f"{folder}/run.cube")
+    ...     cs.read_cube(f"{folder}/run.cube").equals(cube)
+    True
+    """
+    from .formats._store import compact_store
+
+    compact_store(Path(path))
 
 
 def example_cube(name: str = "breast_cancer") -> xr.DataArray:

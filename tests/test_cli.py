@@ -231,7 +231,7 @@ def test_describe(table, capsys):
     assert (found["samples"], found["configurations"], found["folds"], found["repeats"]) == (40, 3, 5, 2)
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".parquet", ".csv.gz"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube", ".parquet", ".csv.gz"])
 def test_convert_round_trips(table, tmp_path, suffix, capsys):
     middle, back = tmp_path / f"cube{suffix}", tmp_path / "back.csv"
     assert run("convert", table, middle) == OK
@@ -493,3 +493,12 @@ def test_a_closed_pipe_is_no_error():
     running.stderr.close()
     assert running.wait(timeout=60) == 0
     assert err == ""
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path, capsys):
+    cube = cs.as_cube([[0.9, 0.8], [0.2, 0.1], [0.7, 0.9], [0.4, 0.6]], [1, 0, 1, 0], configurations=["=1+1", "b"])
+    cs.write_cube(cube, tmp_path / "x.nc")
+    assert main(["compare", str(tmp_path / "x.nc"), "--metric", "accuracy", "--draws", "40", "--csv"]) == 0
+    out = capsys.readouterr().out
+    assert "'=1+1," in out
+    assert "\n=1+1," not in out

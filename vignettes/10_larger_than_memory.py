@@ -35,13 +35,13 @@ TIMES = 200  # bootstrap draws
 # %% [markdown]
 # ## Writing while training
 #
-# A training job appends each batch of configurations to a Zarr store as it finishes. Nothing stored is ever
-# overwritten: a job that dies is simply run again and fills the gaps. Here random numbers stand in for models; a few of
-# them know a little more about the label than the others.
+# A training job appends each batch of configurations to a store as it finishes: a folder with a netCDF file per append
+# and a manifest of their hashes. Nothing stored is ever overwritten: a job that dies is simply run again and fills the
+# gaps. Here random numbers stand in for models; a few of them know a little more about the label than the others.
 
 # %%
 folder = Path(tempfile.mkdtemp())
-store = folder / "run.zarr"
+store = folder / "run.cube"
 rng = np.random.default_rng(1)
 label = rng.integers(0, 2, SAMPLES)
 fold = cs.kfold(label, 10, rng=1).values[:, 0]
@@ -129,6 +129,8 @@ for count in (CONFIGURATIONS // 4, CONFIGURATIONS // 2, CONFIGURATIONS):
 #
 # ## What to remember
 #
-# - Append to a Zarr store while training; single precision is enough for predictions.
+# - Append to a store (`.cube`) while training; single precision is enough for predictions. `compact_cube` merges parts
+#   when there are very many small ones.
+# - A Zarr store of your own is opened with xarray: `xarray.open_zarr(path)["prediction"]` is a cube.
 # - Read with `chunks={"configuration": ...}` and call what you always call.
 # - If it fits into memory, load it: chunks save memory, not time.

@@ -16,7 +16,7 @@ OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 # what the library's arguments are called here
 OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
 OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
-OPTIONS |= {"times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
+OPTIONS |= {"force": "--force", "times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
 USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
   cvstats report                                 report on the bundled example
@@ -81,6 +81,7 @@ def parser() -> Parser:
     words = "Write a self-contained HTML report"
     report = command(words, "report predictions.csv -o report.html", _estimating, _models)
     report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
+    _forcing(report)
     report.add_argument("--title", help="heading of the report")
     report.add_argument(
         "--preprocessing",
@@ -103,9 +104,14 @@ def parser() -> Parser:
 
     convert = command("Convert any layout to a cube or a long table", "convert caret.csv cube.nc")
     convert.add_argument(
-        "target", metavar="OUT", help="cube (.nc, .zarr) or long table (.csv, .csv.gz, .parquet, .feather)"
+        "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
+    _forcing(convert)
     return top
+
+
+def _forcing(made: Parser) -> None:
+    made.add_argument("--force", action="store_true", help="replace a file that cvstats has not made")
 
 
 def _reading(made: Parser) -> None:
@@ -144,7 +150,7 @@ def _estimating(made: Parser) -> None:
 
 def _models(made: Parser) -> None:
     group = made.add_argument_group("models")
-    group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .zarr), for nested CV")
+    group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .cube), for nested CV")
     group.add_argument("--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed")
 
 

@@ -18,8 +18,9 @@ import xarray as xr
 import cvstats
 from cvstats._check import InputError, nearest, plain, show
 from cvstats.compare import best_set, contrast
+from cvstats.formats.long import guarded
 from cvstats.read import write_cube
-from cvstats.report import check_target, render_html, template_engine, write_text
+from cvstats.report import check_folder, render_html, template_engine, write_text
 from cvstats.report.analysis import Analysis, check_one, default_metric
 from cvstats.report.blocks import Page
 from cvstats.report.design import read_facts
@@ -27,7 +28,7 @@ from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import inner_of, read, refuse_inputs
+from .inputs import check_target, inner_of, read
 from .progress import bars, clear, stage
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
@@ -69,14 +70,14 @@ def _analysis(options: argparse.Namespace) -> Analysis:
 
 def report(options: argparse.Namespace) -> None:
     """Write the report and print the headline."""
-    target = check_target(options.output)
-    refuse_inputs(options.output, options)
+    target = check_folder(options.output)
+    check_target(options.output, options)
     template_engine()
     analysis = _analysis(options)
     shown = summary(analysis)
     stage("Drawing")
     page = Page(analysis, options.title, options.preprocessing, reproduction(options, analysis))
-    write_text(target, render_html(page))
+    write_text(target, render_html(page), force=options.force)
     clear()
     write(shown)
     write(f"Report: {target}")
@@ -272,10 +273,10 @@ def convert(options: argparse.Namespace) -> None:
     """Write the predictions as a cube or a long table."""
     if not options.files and not options.example:
         raise InputError("convert needs FILE and OUT, or --example NAME and OUT.")
-    refuse_inputs(options.target, options)
+    check_target(options.target, options)
     cube = read(options)
     stage("Writing")
-    write_cube(cube, options.target)
+    write_cube(cube, options.target, force=options.force)
     clear()
     sizes = [words.several(cube.sizes.get(dim, 1), dim) for dim in ("sample", "configuration", "repeat")]
     write(f"Wrote {options.target}: {', '.join(sizes)}.")
@@ -286,4 +287,5 @@ def _json(value: Any) -> None:
 
 
 def _csv(table: pd.DataFrame) -> None:
-    table.to_csv(sys.stdout, index=False)
+    text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+    table.assign(**{name: guarded(table[name].tolist()) for name in text}).to_csv(sys.stdout, index=False)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError
@@ -35,7 +34,7 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     arguments: dict[str, Any] = {
         "format": options.format,
         "columns": _columns(options.columns),
-        "labels": _labels(options.labels, options.encoding),
+        "labels": options.labels,
         "kind": options.kind,
         "encoding": options.encoding,
     }
@@ -51,8 +50,10 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     return _with_threshold(cube, options)
 
 
-def refuse_inputs(output: str, options: argparse.Namespace) -> None:
-    """Raise when the output is something that the command reads, by whatever name, or lies inside it or around it."""
+def check_target(output: str, options: argparse.Namespace) -> None:
+    """Raise when the output is something that the command reads, or inside it or around it, or may not be replaced."""
+    from cvstats.formats._output import check_output
+
     target = Path(output)
     for name in [*options.files, options.labels, getattr(options, "inner", None)]:
         if name is None:
@@ -61,6 +62,8 @@ def refuse_inputs(output: str, options: argparse.Namespace) -> None:
         same = read.exists() and write.exists() and read.samefile(write)  # hard links, and names that differ in case
         if same or read == write or read in write.parents or write in read.parents:
             raise InputError(f"the output {output!r} would replace {name!r}, which is read; give it another name.")
+    if target.suffix != ".cube":
+        check_output(target, page=options.command == "report", force=options.force)
 
 
 def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
@@ -86,33 +89,6 @@ def _columns(pairs: list[str]) -> dict[str, Any] | None:
             raise InputError(f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; got {pair!r}.")
         found.setdefault(ours, []).append(theirs)
     return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
-
-
-def _labels(name: str | None, encoding: str) -> Any:
-    """Return the labels of a local file: a column of them, or ids (as they are written) and labels."""
-    if name is None:
-        return None
-    from cvstats.formats._layout import natural_column
-    from cvstats.formats._tables import read_table
-
-    if not Path(name).is_file():
-        raise InputError(f"--labels: no such file: {name!r}.")
-    try:
-        table = read_table(Path(name), encoding=encoding, max_bytes=2**31, ids=None)
-    except InputError as error:
-        raise InputError(f"--labels: {error}") from None
-    if len(table.columns) > 2:
-        raise InputError(
-            f"--labels: {name!r} must have one column (labels) or two (ids, labels); found {len(table.columns)}."
-        )
-    frame = pd.concat(list(table.parts()), ignore_index=True)
-    written, labels = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
-    labels = labels if labels.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
-    if len(table.columns) == 1:
-        return labels.to_numpy()
-    if frame.iloc[:, 0].isna().any():
-        raise InputError(f"--labels: {name!r} has rows without an id.")
-    return labels.set_axis(natural_column(frame.iloc[:, 0], ids=True))
 
 
 def inner_of(name: str | None) -> xr.DataArray | None:

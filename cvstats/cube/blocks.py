@@ -306,3 +306,17 @@ class _Labelled:
     def __call__(self, block: np.ndarray, start: int, stop: int) -> Any:
         coords = self.coords.isel(configuration=slice(start, stop)).coords
         return self.function(xr.DataArray(block, coords=coords, dims=self.dims, name=self.name))
+
+
+def delayed_columns(
+    loads: Sequence[Callable[[], np.ndarray]], sizes: Sequence[int], shape: Sequence[int], axis: int, dtype: Any
+) -> Any:
+    """Return a dask array of a shape whose blocks along `axis` are what the functions return, called when needed."""
+    import dask
+    import dask.array as da
+
+    pieces = []
+    for load, size in zip(loads, sizes, strict=True):
+        block = dask.delayed(load, pure=False, traverse=False)()
+        pieces.append(da.from_delayed(block, (*shape[:axis], size, *shape[axis + 1 :]), dtype))
+    return da.concatenate(pieces, axis)

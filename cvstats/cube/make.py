@@ -16,7 +16,7 @@ from cvstats.kernels.scan import Scan, scan
 from .coords import ARGUMENTS, check_sample_values, checked, sample_ids, sample_variable
 from .kinds import KINDS, SETTLED, settle
 from .predictions import named_predictions
-from .values import on_dask, plain_array, unique
+from .values import plain_array, unique
 
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 
@@ -188,7 +188,7 @@ def check_form(cube: xr.DataArray) -> str:
 
 def is_lazy(cube: xr.DataArray) -> bool:
     """Return whether the cube is backed by dask, so that nothing may load it whole."""
-    return on_dask(cube.variable)
+    return hasattr(cube.variable._data, "__dask_graph__")
 
 
 def class_names(cube: xr.DataArray) -> list[Any] | None:

@@ -7,13 +7,13 @@ underscore hold what the layouts share: reading tables, and assembling the cube.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
-from ._guess import guess
-from ._layout import Hints, Layout
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout
 from .refuse import refuse_scores
 
 LAYOUTS: dict[str, Layout] = {
@@ -36,6 +36,20 @@ LAYOUTS: dict[str, Layout] = {
         jadbio.LAYOUT,
     )
 }
+# our word -> other people's, in lower case without punctuation
+SYNONYMS = {
+    "sample": "sample id sampleid row rowid rowindex rowids index idx subject subjectid patient patientid case caseid",
+    "configuration": "configuration config model modelid modelname method algorithm learner pipeline estimator"
+    " classifier regressor params workflow wflowid trial",
+    "repeat": "repeat rep repetition iteration iter run seed",
+    "fold": "fold foldid cvfold cv split",
+    "label": f"{' '.join(TRUTHS)} y true ytrue truelabel trueclass observed response class",
+    "prediction": "prediction pred predictions predicted prob proba probability score yhat ypred yprob yscore phat"
+    " p risk decision oof",
+    "group": "group groupid cluster site",
+    "weight": "weight weights sampleweight",
+}
+WORDS = {role: {re.sub(r"\W|_", "", word) for word in words.split()} for role, words in SYNONYMS.items()}
 BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'prediction': ..., 'configuration': ...}"
 
 
@@ -62,7 +76,7 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
         _refuse_near_miss(found[0], columns)
         return found[0], "by its column names"
     refuse_scores(columns)
-    closest, likely = _closest(columns), guess(columns)
+    closest, likely = _closest(columns), _guess(columns)
     if likely:
         advice = f"If this is right, say columns={likely}"
     else:
@@ -91,3 +105,25 @@ def _closest(columns: Sequence[str]) -> str:
     if shares[best] < 0.5:
         return ""
     return f" Closest: {best.name!r}, which also needs {show(best.missing(columns)) or 'other columns to be absent'}."
+
+
+def _guess(columns: Sequence[str]) -> dict[str, str | list[str]] | None:
+    """Return what the columns probably are, for advice and never to read by; None when it cannot be told."""
+    plain = {name: re.sub(r"\W|_", "", name).lower() for name in columns}
+    found: dict[str, str | list[str]] = {}
+    for role, words in WORDS.items():
+        named = [name for name in columns if plain[name] in words]
+        if len(named) == 1:
+            found[role] = named[0]
+        elif named:
+            return None
+    if "label" not in found:
+        return None
+    if "prediction" not in found:
+        rest = [name for name in columns if name not in found.values() and name != ROW_NAMES]
+        if not rest or {"configuration", "repeat"} & set(found):
+            return None
+        found["prediction"] = rest
+    elif "sample" not in found and {"configuration", "repeat"} & set(found):
+        return None
+    return {ours: theirs for ours, theirs in found.items() if ours != theirs}

@@ -14,14 +14,14 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
+from ._gate import Budget, first_line, needed
 from ._layout import ROW_NAMES
-from ._optional import needed
 from ._tables import Table, check_header, from_frame
 
 INDEX = re.compile(r"__index_level_\d+__")
 
 
-def read_parquet(path: Path, max_bytes: int) -> Table:
+def read_parquet(path: Path, budget: Budget) -> Table:
     """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
     parquet = needed("pyarrow.parquet", "Parquet files", "io")
     arrow = needed("pyarrow", "Parquet files", "io")
@@ -36,10 +36,7 @@ def read_parquet(path: Path, max_bytes: int) -> Table:
         raise _broken(path, "Parquet", error) from None
     names = list(schema.names)
     text = [f.name for f in schema if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)]
-    if max(sizes, default=0) > max_bytes:
-        raise InputError(
-            f"{path.name}: a row group decompresses to {max(sizes):,} bytes, more than max_bytes={max_bytes:,}."
-        )
+    budget.take(max(sizes, default=0), f"{path.name}: a row group decompresses to")
     if not meta.num_rows:
         raise InputError(f"{path.name}: the table is empty: it has columns {show(names)} but no rows.")
     columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in names]
@@ -83,22 +80,18 @@ def _refuse_types(schema: Any, name: str, types: Any) -> None:
             )
 
 
-def read_feather(path: Path, max_bytes: int) -> Table:
+def read_feather(path: Path, budget: Budget) -> Table:
     """Read a Feather (Arrow IPC) file whose buffers say that they fit."""
     arrow = needed("pyarrow", "Feather files", "io")
     try:
         size = declared_bytes(path)
-        if size > max_bytes:
-            raise InputError(
-                f"{path.name}: the file decompresses to {size:,} bytes, more than max_bytes={max_bytes:,}."
-            )
+        budget.take(size, f"{path.name}: the file decompresses to")
         with arrow.ipc.open_file(str(path)) as file:
             _refuse_types(file.schema, path.name, arrow.types)
             table = file.read_all()
         table.validate(full=True)
-        size += sum(_viewed(chunk) for column in table.columns if _is_view(column.type) for chunk in column.chunks)
-        if size > max_bytes:
-            raise InputError(f"{path.name}: its text takes {size:,} bytes, more than max_bytes={max_bytes:,}.")
+        size = sum(_viewed(chunk) for column in table.columns if _is_view(column.type) for chunk in column.chunks)
+        budget.take(size, f"{path.name}: its text takes")
         frame = table.replace_schema_metadata(None).to_pandas()
     except InputError:
         raise
@@ -110,8 +103,7 @@ def read_feather(path: Path, max_bytes: int) -> Table:
 
 
 def _broken(path: Path, kind: str, error: Exception) -> InputError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return InputError(f"{path.name}: the {kind} file is corrupt or cut off ({lines[0][:200]}).")
+    return InputError(f"{path.name}: the {kind} file is corrupt or cut off ({first_line(error)}).")
 
 
 def _is_view(kind: Any) -> bool:

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats._check import InputError, check_option, show
 
 from . import BY_HAND, recognise
-from ._assemble import Part
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, tuple_names
-from ._tables import Table, from_frame, read_table
-from .long import KEYS
+from ._assemble import Assembler, Part
+from ._columns import read_feather, read_parquet
+from ._gate import Budget, node, opened, unpacked
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, natural_column, tuple_names
+from ._tables import Table, from_frame, read_arff, read_text
+from .long import KEYS, plain_text
+from .long import LAYOUT as LONG
 
+BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
+BINARY |= {b"\x93NUMPY": "npy"}
+R_DATA = "this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
+REFUSED = {
+    (b"X\n\x00", b"RDX2", b"RDX3"): R_DATA,
+    (b"\xff\xfe", b"\xfe\xff"): "the text is UTF-16; save it as UTF-8.",
+}
 ROLES = (*KEYS, "prediction")
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller of `read_predictions` said about all tables."""
+
+    format: str
+    columns: Mapping[str, Any] | None
+    hints: Hints
+    encoding: str
+    budget: Budget
 
 
 @dataclass(frozen=True)
@@ -30,7 +54,6 @@ class Source:
     layout: Layout
     recognised: str
     hints: Hints
-    text: bool
     fold: int | None = None  # several files of one configuration are its folds
 
     def parts(self) -> Iterator[Part]:
@@ -40,6 +63,7 @@ class Source:
             frames = iter([pd.concat(list(frames), ignore_index=True)])
         row = 1
         for frame in frames:
+            frame = plain_text(frame) if self.table.text and self.layout is LONG else frame
             try:
                 parsed = self.layout.parse(frame, self.hints)
             except InputError:
@@ -55,7 +79,7 @@ class Source:
                 parsed.frame = parsed.frame.assign(
                     fold=self.fold, sample=[f"{self.fold}:{name}" for name in parsed.frame["sample"]]
                 )
-            yield Part(parsed, self.table.name, row, self.text, len(parsed.frame) == len(frame), len(frame))
+            yield Part(parsed, self.table.name, row, self.table.text, len(parsed.frame) == len(frame), len(frame))
             row += len(frame)
 
     def _take_mapped(self, frame: pd.DataFrame, parsed: Parsed) -> None:
@@ -69,50 +93,151 @@ class Source:
                 parsed.frame = parsed.frame.assign(**{role: frame[role]})
 
 
-def open_source(
-    what: Any,
-    name: str | None,
-    *,
-    format: str,
-    columns: Mapping[str, Any] | None,
-    hints: Hints,
-    fold: int | None = None,
-    **options: Any,
-) -> Source:
+def read_tables(path: Any, request: Request) -> tuple[xr.DataArray, dict[str, Any]]:
+    """Return the cube of one table or several, and the facts for its load report."""
+    sources = _sources(path, request)
+    try:
+        if all(source.table.n_parts == 1 for source in sources):
+            ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
+            cube, facts = Assembler(lambda: iter(ready), request.hints, len(sources) > 1).build()
+        else:
+            cube, facts = Assembler(
+                lambda: (part for source in sources for part in source.parts()), request.hints, len(sources) > 1
+            ).build()
+    except InputError as error:
+        known = len(sources) > 1 or str(error).startswith(sources[0].table.name)
+        raise error if known else InputError(f"{sources[0].table.name}: {error}") from None
+    layouts = list(dict.fromkeys(source.layout.name for source in sources))
+    if len(sources) == 1 and layouts == ["long"]:
+        facts["columns"] = sources[0].table.columns
+    more = f" and {len(sources) - 3} more" if len(sources) > 3 else ""
+    facts |= {"source": ", ".join(source.table.name for source in sources[:3]) + more, "layout": ", ".join(layouts)}
+    return cube, {**facts, "title": sources[0].layout.title, "recognised": sources[0].recognised}
+
+
+def _sources(path: Any, request: Request) -> list[Source]:
+    """Open every table that the caller names."""
+    named: list[tuple[str | None, Any]]
+    if isinstance(path, Mapping):
+        named = [(str(name), value) for name, value in path.items()]
+    elif isinstance(path, (list, tuple)):
+        named = [(None, value) for value in path]
+    else:
+        named = [(None, path)]
+    out = []
+    for name, value in named:
+        if name is not None and isinstance(value, (list, tuple)):
+            out += [replace(_source(part, name, request), fold=number) for number, part in enumerate(value)]
+        else:
+            out.append(_source(value, name, request))
+    if not out:
+        raise InputError("`path` names no files.")
+    names = [source.hints.name for source in out]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice and isinstance(path, (list, tuple)):
+        raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
+    return out
+
+
+def _source(what: Any, name: str | None, request: Request) -> Source:
     """Read a path or frame into a `Source`."""
+    columns = request.columns or {}
     if isinstance(what, pd.DataFrame) or hasattr(what, "to_pandas"):
-        table, text = from_frame(what if isinstance(what, pd.DataFrame) else what.to_pandas(), name or "table"), False
+        table = from_frame(what if isinstance(what, pd.DataFrame) else what.to_pandas(), name or "table")
     elif isinstance(what, (str, Path)):
-        path = Path(what)
-        named = {name for role, given in (columns or {}).items() if role in NAMES for name in _names(given)}
-        table = read_table(path, ids=named, **options)
-        text = _is_text(path)
-        name = name or stem(path)
+        ids = {column for role, given in columns.items() if role in NAMES for column in _names(given)}
+        table = read_table(Path(what), request.encoding, request.budget, ids)
+        name = name or Path(re.sub(r"\.(gz|bz2|xz|zip)$", "", Path(what).name)).stem
     else:
         raise InputError(
             f"`path` must be a file name, a data frame, or a list or mapping of them; got {type(what).__name__}."
         )
-    hints = replace(hints, name=name or "configuration")
+    hints, format = replace(request.hints, name=name or "configuration"), request.format
     try:
         if columns:
             table, format, hints = _rename(table, columns, format, hints)
         layout, how = recognise(table.columns, format, hints)
     except InputError as error:
         raise InputError(f"{table.name}: {error}") from None
-    return Source(table, layout, how, hints, text, fold)
+    return Source(table, layout, how, hints)
 
 
-def stem(path: Path) -> str:
-    """Return the file name without its extensions."""
+def read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
+    """Return labels as an array, or as a Series by sample id; from a local file as they are written there."""
+    if isinstance(labels, (str, Path)):
+        if node(Path(labels)) == "nothing":
+            raise InputError(f"`labels`: no such file: {str(labels)!r}.")
+        try:
+            table = read_table(Path(labels), encoding, budget, None)
+        except InputError as error:
+            raise InputError(f"`labels`: {error}") from None
+        if len(table.columns) > 2:
+            raise InputError(
+                f"`labels`: {str(labels)!r} must have one column (labels) or two (ids, labels); "
+                f"found {len(table.columns)}."
+            )
+        frame = pd.concat(list(table.parts()), ignore_index=True)
+        written, found = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
+        found = found if found.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
+        if len(table.columns) == 1:
+            return found.to_numpy()
+        if frame.iloc[:, 0].isna().any():
+            raise InputError(f"`labels`: {str(labels)!r} has rows without an id.")
+        return found.set_axis(natural_column(frame.iloc[:, 0], ids=True))
+    if isinstance(labels, pd.DataFrame):
+        if labels.shape[1] != 1:
+            raise InputError(f"`labels` must be one column; got {show(labels.columns)}.")
+        return labels.iloc[:, 0]
+    if isinstance(labels, Mapping):
+        return pd.Series(labels)
+    return np.asarray(labels) if isinstance(labels, (list, tuple)) else labels
+
+
+def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | None = ()) -> Table:
+    """Open a file by what it is, not by what it is called.
+
+    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
+    """
     name = path.name
-    for suffix in (".gz", ".bz2", ".xz", ".zip"):
-        name = name.removesuffix(suffix)
-    return Path(name).stem
-
-
-def _is_text(path: Path) -> bool:
-    with path.open("rb") as file:
-        return not file.read(6).startswith((b"PAR1", b"ARROW1"))
+    with opened(path) as file:
+        start = file.read(8)
+    kind = next((kind for magic, kind in BINARY.items() if start.startswith(magic)), None)
+    if kind in ("Parquet", "Feather"):
+        return (read_parquet if kind == "Parquet" else read_feather)(path, budget)
+    if kind is not None:
+        raise InputError(f"{name}: this is a {kind} file, not a table of text.")
+    if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise InputError(
+            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
+        )
+    with unpacked(path) as (file, packing):
+        raw = file.read(budget.left + 1)
+    if len(raw) > budget.left:
+        raise InputError(
+            f"{name}: the file {'decompresses to' if packing else 'has'} more than {budget.left:,} bytes. Raise the "
+            "limit with max_bytes=, or use Parquet, which is read in parts."
+        )
+    budget.take(len(raw), name)
+    if not raw.strip():
+        raise InputError(f"{name}: the file is empty.")
+    for starts, words in REFUSED.items():
+        if raw.startswith(starts):
+            raise InputError(f"{name}: {words}")
+    if b"\x00" in raw[: 1 << 20]:
+        raise InputError(f"{name}: this is a binary file, not a table of text.")
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    read = read_arff if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE) else read_text
+    try:
+        return replace(from_frame(read(raw, name, encoding, ids), name, 1 if ids is None else 2), text=True)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
+            "Save it as UTF-8, or say encoding='latin-1' (or whatever it is)."
+        ) from None
+    except csv.Error as error:
+        raise InputError(f"{name}: the table is malformed: {error}.") from None
+    except LookupError:
+        raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
 
 
 def _rename(table: Table, columns: Mapping[str, Any], format: str, hints: Hints) -> tuple[Table, str, Hints]:

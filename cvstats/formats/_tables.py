@@ -1,30 +1,24 @@
-"""From a file to tables with named columns: text (plain or compressed), ARFF, Parquet, Feather.
+"""From text to tables with named columns: delimited text, ARFF.
 
-Files are data: nothing is unpickled or evaluated, and decompression stops at a limit. Text is read so that nothing is
-lost: ids and classes stay text until every distinct value can become a number without changing how it is written.
+Text is read so that nothing is lost: ids and classes stay text until every distinct value can become a number without
+changing how it is written.
 """
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
-import lzma
-import os
 import re
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
-from cvstats._check import InputError, clipped, show
+from cvstats._check import InputError, show
 
 from ._layout import NUMBER, ROW_NAMES
 
@@ -33,16 +27,8 @@ IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
     r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
 )
-PACKED: dict[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
-BINARY = {
-    b"PAR1": "Parquet",
-    b"ARROW1": "Feather",
-    b"\x89HDF": "netCDF",
-    b"CDF\x01": "netCDF",
-    b"CDF\x02": "netCDF",
-    b"\x93NUMPY": "npy",
-}
-HEAD = 200  # lines that settle which columns hold fractions
+ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
+HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 
 
 @dataclass(frozen=True)
@@ -52,7 +38,8 @@ class Table:
     name: str
     columns: list[str]
     parts: Callable[[], Iterator[pd.DataFrame]]
-    n_parts: int
+    n_parts: int = 1
+    text: bool = False  # so that types are to be found out
 
 
 def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
@@ -74,172 +61,129 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
             kinds = {type(value).__name__ for value in frame[column].dropna()}
             if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
                 raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
-    return Table(name, list(frame.columns), lambda: iter([frame]), 1)
+    return Table(name, list(frame.columns), lambda: iter([frame]))
 
 
-def read_table(path: Path, *, encoding: str, max_bytes: int, ids: Iterable[str] | None = ()) -> Table:
-    """Open a file by what it is, not by what it is called.
+@dataclass(frozen=True)
+class Cells:
+    """The lines below the header of a text, and how they are written; ARFF has escapes and spaces between cells."""
 
-    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
-    """
-    name, least = path.name, 1 if ids is None else 2
-    if not os.path.exists(path):
-        raise InputError(f"no such file: {clipped(str(path))}.")
-    if path.is_dir():
-        raise InputError(f"{name}: this is a folder, not a file; a Zarr store is read by itself, not in a list.")
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
-    if not start:
-        raise InputError(f"{name}: the file is empty.")
-    for magic, kind in BINARY.items():
-        if start.startswith(magic):
-            if kind in ("Parquet", "Feather"):
-                from . import _columns
+    body: bytes
+    header: list[str]
+    name: str
+    encoding: str
+    separator: str = ","
+    quote: str = '"'
+    arff: bool = False
 
-                return (_columns.read_parquet if kind == "Parquet" else _columns.read_feather)(path, max_bytes)
-            raise InputError(f"{name}: this is a {kind} file, not a table of text.")
-    if start[0] == 0x80 and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        raise InputError(
-            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
-        )
-    raw = _unpack(path, start, max_bytes)
-    if raw.startswith((b"X\n\x00", b"RDX2", b"RDX3")):
-        raise InputError(
-            f"{name}: this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
-        )
-    if not raw.strip():
-        raise InputError(f"{name}: the file is empty.")
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{name}: the text is UTF-16; save it as UTF-8.")
-    if b"\x00" in raw[: 1 << 20]:
-        raise InputError(f"{name}: this is a binary file, not a table of text.")
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    try:
-        if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE):
-            from ._arff import read_arff
+    def rows(self) -> Any:
+        """Return a reader of the rows, as text."""
+        lines = io.TextIOWrapper(io.BytesIO(self.body), self.encoding, newline="")
+        dialect: dict[str, Any] = {"escapechar": "\\", "skipinitialspace": True} if self.arff else {}
+        return csv.reader(lines, delimiter=self.separator, quotechar=self.quote, **dialect)
 
-            return from_frame(read_arff(raw, name, encoding, ids), name, least)
-        return from_frame(read_text(raw, name, encoding, ids), name, least)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
-            "Save it as UTF-8, or say encoding='latin-1' (or whatever it is)."
-        ) from None
-    except LookupError:
-        raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
+    def frame(self, ids: Iterable[str] | None) -> pd.DataFrame:
+        """Return fractions as floats, everything else as text with its distinct values."""
+        check_header(self.header, self.name, 1 if ids is None else 2)
+        head = [row for row in islice(self.rows(), HEAD) if row]
+        comma = self.separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in head for cell in row)
+        names = {column for column in self.header if ids is None or IDS.fullmatch(column) or column in set(ids)}
+        places = [place for place, column in enumerate(self.header) if column not in names]
+        fractions = {self.header[place] for place in places if _fraction(place, head, "," if comma else ".")}
+        frame = self._parsed(fractions, "," if comma else ".") if head else None
+        if frame is None or not len(frame):
+            self.refuse_ragged()
+            raise InputError(f"{self.name}: the table is empty: it has columns {show(self.header)} but no rows.")
+        quoted, counted = self.quote.encode() in self.body, (len(self.header) - 1) * len(frame)
+        if frame[self.header[-1]].isna().any() or not (quoted or self.body.count(self.separator.encode()) == counted):
+            self.refuse_ragged()
+        return frame.reset_index(drop=True)
+
+    def _parsed(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
+        """Return the cells by pandas without blank lines; None when the first row is longer than the header."""
+        settings: dict[str, Any] = {
+            "header": None, "names": self.header, "index_col": False, "encoding": self.encoding, "sep": self.separator,
+            "decimal": decimal, "quotechar": self.quote, "keep_default_na": False, "chunksize": CHUNK,
+            "na_values": [*NA, "?"] if self.arff else NA, "low_memory": False,
+        }  # fmt: skip
+        if self.arff:
+            settings |= {"escapechar": "\\", "doublequote": False, "skipinitialspace": True}
+        if int(pd.__version__.partition(".")[0]) < 3:
+            settings["float_precision"] = "round_trip"  # the default of later versions
+        types = {column: "float64" if column in fractions else "str" for column in self.header}
+        try:
+            with warnings.catch_warnings(), pd.read_csv(io.BytesIO(self.body), dtype=types, **settings) as chunks:
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                parts = [part.astype({c: "category" for c in self.header if c not in fractions}) for part in chunks]
+        except pd.errors.ParserWarning:
+            return None
+        except pd.errors.ParserError as error:
+            raise InputError(f"{self.name}: the table is malformed: {_lines(str(error))}") from None
+        except pd.errors.EmptyDataError:
+            return None
+        except UnicodeDecodeError:
+            raise
+        except ValueError:  # text further down among fractions
+            return self._parsed(set(), decimal)
+        frame = parts[0] if len(parts) == 1 else _joined(parts)
+        return frame[~frame.isna().all(axis=1)] if frame[self.header[0]].isna().any() else frame
+
+    def refuse_ragged(self) -> None:
+        """Raise when a row has too few or too many cells: pandas fills or cuts them silently."""
+        reader = self.rows()
+        for row in reader:
+            if not row or (len(row) == 1 and not row[0].strip()) or row[0].startswith("%"):
+                continue
+            if len(row) != len(self.header):
+                line, cut = reader.line_num + 1, "" if any(True for _ in reader) else " The file seems to be cut off."
+                raise InputError(
+                    f"{self.name}: line {line} has {len(row)} cells but the header has {len(self.header)}.{cut}"
+                )
+
+
+def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the parts as one table, with the distinct values of all."""
+    columns = {}
+    for name in parts[0].columns:
+        column = [part[name] for part in parts]
+        text = isinstance(column[0].dtype, pd.CategoricalDtype)
+        columns[name] = pd.Series(union_categoricals(column)) if text else pd.concat(column, ignore_index=True)
+    return pd.DataFrame(columns)
 
 
 def read_text(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
     """Read delimited text; the separator is the one that the header uses."""
-    body = raw.lstrip(b"\r\n")
-    head = (
-        body[: 1 << 18].decode(encoding, errors="strict" if len(body) < 1 << 18 else "replace").splitlines()[: HEAD + 1]
-    )
-    separator = max(",;\t", key=head[0].count)
-    rows = list(csv.reader(head, delimiter=separator))
-    header, first = [cell.strip() for cell in rows[0]], rows[1:]
-    if not first:
-        raise InputError(f"{name}: the table is empty: it has columns {show(header)} but no rows.")
-    if len(first[0]) == len(header) + 1:
-        header = [ROW_NAMES, *header]  # R's write.table names the columns but not the row names
-    header = name_blanks(header)
-    check_header(header, name, 1 if ids is None else 2)
-    decimal = (
-        "," if separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row) else "."
-    )
-    body = body[body.index(b"\n") + 1 :] if b"\n" in body else b""
-    return read_cells(body, header, name, encoding, ids, separator=separator, decimal=decimal, sample=first)
+    body = (raw if b"\n" in raw else raw.replace(b"\r", b"\n")).lstrip(b"\r\n")
+    first, _, body = body.partition(b"\n")
+    line = first.decode(encoding)
+    separator = max(",;\t", key=line.count)
+    header = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+    cells = Cells(body, name_blanks(header), name, encoding, separator)
+    row: list[str] = next(cells.rows(), [])
+    if len(row) == len(header) + 1:  # R's write.table names the columns but not the row names
+        cells = replace(cells, header=name_blanks([ROW_NAMES, *header]))
+    return cells.frame(ids)
 
 
-def read_cells(
-    body: bytes,
-    header: list[str],
-    name: str,
-    encoding: str,
-    ids: Iterable[str] | None = (),
-    *,
-    separator: str = ",",
-    decimal: str = ".",
-    sample: Sequence[Sequence[str]],
-    **options: Any,
-) -> pd.DataFrame:
-    """Read the lines below the header: fractions as floats, everything else as text with its distinct values."""
-    ids = {column for column in header if ids is None or IDS.fullmatch(column) or column in set(ids)}
-    fractions = [c for place, c in enumerate(header) if c not in ids and _fraction(place, sample, decimal)]
-    missing = [*NA, *options.pop("na", [])]
-    settings: dict[str, Any] = {
-        "header": None, "names": header, "sep": separator, "decimal": decimal, "encoding": encoding, "index_col": False,
-        "keep_default_na": False, "na_values": missing, "low_memory": False, **options,
-    }  # fmt: skip
-    if int(pd.__version__.partition(".")[0]) < 3:
-        settings["float_precision"] = "round_trip"  # the default of later versions
-    quote = options.get("quotechar", '"')
-    frame: pd.DataFrame | None = None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # the first row is longer than the header
-            frame = _parsed(body, header, fractions, ids, settings)
-    except pd.errors.ParserWarning:
-        pass
-    except pd.errors.ParserError as error:
-        raise InputError(f"{name}: the table is malformed: {_lines(str(error))}") from None
-    except pd.errors.EmptyDataError:
-        raise InputError(f"{name}: the table is empty: it has columns {show(header)} but no rows.") from None
-    if frame is None:
-        _refuse_ragged(body, header, name, encoding, separator, quote)
-        raise InputError(f"{name}: rows have more cells than the header, which has {len(header)}.")
-    frame = frame[~frame.isna().all(axis=1)] if frame[header[0]].isna().any() else frame
-    quoted, counted = quote.encode() in body, (len(header) - 1) * len(frame)
-    if frame[header[-1]].isna().any() or not (quoted or body.count(separator.encode()) == counted):
-        _refuse_ragged(body, header, name, encoding, separator, quote)
-    return pd.DataFrame(frame.reset_index(drop=True))
-
-
-def _parsed(
-    body: bytes, header: list[str], fractions: list[str], ids: set[str], settings: dict[str, Any]
-) -> pd.DataFrame:
-    """Read the cells with pandas, again and as text where it would lose how they are written."""
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(body), dtype={c: "float64" if c in fractions else "category" for c in header}, **settings
-        )
-    except ValueError as error:
-        if isinstance(error, (pd.errors.ParserError, UnicodeDecodeError)):
-            raise
-        frame = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(header, "category"), **settings)
-    as_text = _written_otherwise(frame, ids, body)
-    if as_text:
-        text = pd.read_csv(io.BytesIO(body), dtype=dict.fromkeys(as_text, "str"), usecols=as_text, **settings)
-        frame = frame.assign(**{column: text[column].astype("category") for column in as_text})
-    return pd.DataFrame(frame)
-
-
-def _written_otherwise(frame: pd.DataFrame, ids: set[str], body: bytes) -> list[str]:
-    """Return columns of numbers that may not be written as numbers are, such as 007 or 1.10: pandas converts those."""
-    numeric = {
-        str(c): frame[c].cat.categories.dtype.kind
-        for c in frame.columns
-        if isinstance(frame[c].dtype, pd.CategoricalDtype)
-    }
-    suspects = [column for column, kind in numeric.items() if kind in "fb" and column in ids]
-    if _leading_zero(body):
-        suspects += [column for column, kind in numeric.items() if kind in "iu"]
-    return suspects
-
-
-def _leading_zero(body: bytes, step: int = 1 << 24) -> bool:
-    """Return whether any cell begins with a zero and another digit, at memory speed."""
-    starts, signs = np.frombuffer(b"\n,;\t\"' ", np.uint8), np.frombuffer(b"+-", np.uint8)
-    for begin in range(0, len(body), step):
-        block = np.frombuffer(b"\n\n" + body[:step] if begin == 0 else body[begin - 3 : begin + step], np.uint8)
-        zero = np.flatnonzero((block[2:-1] == ord("0")) & (block[3:] >= ord("0")) & (block[3:] <= ord("9"))) + 2
-        before = np.where(np.isin(block[zero - 1], signs), block[zero - 2], block[zero - 1])
-        if np.isin(before, starts).any():
-            return True
-    return False
+def read_arff(raw: bytes, name: str, encoding: str, ids: Iterable[str] | None = ()) -> pd.DataFrame:
+    """Read Weka's text format: the attribute names, then the data section as delimited text; ``?`` is missing."""
+    match = re.search(rb"^[ \t]*@data[ \t]*\r?\n", raw, re.IGNORECASE | re.MULTILINE)
+    if match is None:
+        raise InputError(f"{name}: the ARFF file has no @data section; it may be cut off.")
+    header = []
+    for line in raw[: match.start()].decode(encoding).splitlines():
+        line = line.strip()
+        if line.lower().startswith("@attribute"):
+            part = ATTRIBUTE.fullmatch(line)
+            if part is None:
+                raise InputError(f"{name}: cannot read the ARFF line {line[:80]!r}.")
+            quoted = part[1][:1] in "'\"" and len(part[1]) > 1
+            header.append(re.sub(r"\\(.)", r"\1", part[1][1:-1]) if quoted else part[1])
+    body = re.sub(rb"^[ \t]*%[^\n]*\n", b"", raw[match.end() :], flags=re.MULTILINE)
+    if body.lstrip().startswith(b"{"):
+        raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")
+    quote = "'" if b"'" in body or b'"' not in body else '"'
+    return Cells(body, header, name, encoding, quote=quote, arff=True).frame(ids)
 
 
 def _fraction(place: int, rows: Sequence[Sequence[str]], decimal: str) -> bool:
@@ -252,23 +196,6 @@ def _lines(message: str) -> str:
     """Return pandas' complaint with line numbers that count the header."""
     text = message.replace("Error tokenizing data. C error: ", "").strip()
     return re.sub(r"in line (\d+)", lambda part: f"in line {int(part[1]) + 1}", text) + "."
-
-
-def _refuse_ragged(body: bytes, header: list[str], name: str, encoding: str, separator: str, quote: str) -> None:
-    """Raise when a row has too few or too many cells: pandas fills or cuts them silently."""
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(body), encoding, newline=""), delimiter=separator, quotechar=quote,
-                        escapechar="\\" if quote == "'" else None, skipinitialspace=quote == "'")  # fmt: skip
-    last = None
-    for row in reader:
-        if not row or (len(row) == 1 and not row[0].strip()) or row[0].startswith("%"):
-            continue
-        if len(row) != len(header):
-            last = reader.line_num + 1, len(row)
-            break
-    if last:
-        rest = sum(1 for _ in reader)
-        cut = " The file seems to be cut off." if rest == 0 else ""
-        raise InputError(f"{name}: line {last[0]} has {last[1]} cells but the header has {len(header)}.{cut}")
 
 
 def name_blanks(header: list[str]) -> list[str]:
@@ -298,47 +225,3 @@ def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
         raise InputError(
             f"{name}: the first line holds numbers ({show(header)}); columns must be named in a header line."
         )
-
-
-def _unpack(path: Path, start: bytes, max_bytes: int) -> bytes:
-    """Return the file's bytes, decompressed up to the limit."""
-    kind = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), None)
-    openers: dict[str | None, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open, None: open}
-    try:
-        if kind == "zip":
-            with zipfile.ZipFile(path) as archive:
-                files = [
-                    info
-                    for info in archive.infolist()
-                    if not info.is_dir() and not info.filename.startswith("__MACOSX")
-                ]
-                if len(files) != 1:
-                    raise InputError(
-                        f"{path.name}: the zip archive holds {len(files)} files "
-                        f"({show(info.filename for info in files)}); one table is needed."
-                    )
-                with archive.open(files[0]) as file:
-                    raw = file.read(max_bytes + 1)
-        else:
-            with openers[kind](path, "rb") as file:
-                raw = file.read(max_bytes + 1)
-    except (
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        UnicodeError,
-        lzma.LZMAError,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
-        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and kind is None:
-            raise InputError(f"{path.name}: cannot be read: {error.strerror or error}.") from None
-        raise InputError(f"{path.name}: the {kind} file is corrupt or cut off ({error}).") from None
-    if len(raw) > max_bytes:
-        how = "decompresses to" if kind else "has"
-        raise InputError(
-            f"{path.name}: the file {how} more than {max_bytes:,} bytes. Raise the limit with max_bytes=, "
-            "or use Parquet, which is read in parts."
-        )
-    return raw

@@ -1,18 +1,36 @@
-"""Our own long table: one row per sample, configuration and repeat."""
+"""Our own long table, read and written: one row per sample, configuration and repeat."""
 
 from __future__ import annotations
 
-from typing import Any
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
 
+import numpy as np
 import pandas as pd
+import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats.cube.make import as_cube, class_names
 
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
+from . import _report
+from ._gate import needed
+from ._layout import NUMBER, ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
+from ._output import FIRST, LAST, replacing
 
-KEYS = ("sample", "configuration", "repeat", "fold", "label", "group", "weight", "event")
+KEYS = (*FIRST, *LAST)
 SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
 PREFIX = "prediction_"
+DIMS = ("sample", "configuration", "repeat")
+FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
@@ -59,3 +77,140 @@ LAYOUT = Layout(
     parse=parse,
     chunked=True,
 )
+
+
+def plain_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Take away the apostrophe that keeps a spreadsheet from computing a name."""
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.CategoricalDtype):
+            found = [str(text) for text in frame[name].cat.categories]
+            bare = [text[1:] if text[:1] == "'" and FORMULA.match(text) else text for text in found]
+            if bare != found and len({*bare}) == len(bare):
+                frame = frame.assign(**{name: frame[name].cat.rename_categories(bare)})
+    return frame
+
+
+def guarded(values: list[Any]) -> list[Any]:
+    """Return cells with an apostrophe before text that a spreadsheet would take for a formula."""
+    return [f"'{v}" if isinstance(v, str) and FORMULA.match(v) and not NUMBER.fullmatch(v) else v for v in values]
+
+
+def long_frame(cube: xr.DataArray) -> pd.DataFrame:
+    """Return one row per cell: ids, fold, prediction (one column per class for several classes), truth, and the rest.
+
+    Rows and columns come in the order in which a table was read, if the cube came from one.
+    """
+    extra = [dim for dim in cube.dims if dim not in (*DIMS, "label_class")]
+    if extra:
+        raise InputError(f"a long table has no place for dims {show(extra)}; write a .nc file, or select from them.")
+    report = _report.read(cube) or {}
+    dims = [dim for dim in DIMS if dim in cube.dims]
+    order = report.get("row_order") or []
+    order = order if set(order) == set(dims) else [str(dim) for dim in cube.dims if dim in dims]
+    ordered = cube.transpose(*order, *(["label_class"] if "label_class" in cube.dims else []))
+    shape = tuple(cube.sizes[dim] for dim in order)
+    index = dict(zip(order, np.indices(shape, sparse=True), strict=True))
+    columns: dict[str, Any] = {}
+    for name in (*FIRST, "prediction", *LAST, *_others(cube)):
+        if name == "prediction":
+            columns |= _values(ordered)
+        elif name in cube.coords and (name in dims or cube[name].dims):
+            variable = cube[name].transpose(*[dim for dim in order if dim in cube[name].dims])
+            picked = variable.values[tuple(index[str(dim)] for dim in variable.dims)]
+            columns[name] = np.broadcast_to(picked, shape).ravel()
+    for name, value in _unsettled(cube).items():
+        columns[name] = value
+    frame = pd.DataFrame(columns)
+    if report.get("missing_cells") and not report.get("blank_rows"):
+        values = [name for name in frame.columns if name == "prediction" or name.startswith("prediction_")]
+        frame = frame[frame[values].notna().any(axis=1)].reset_index(drop=True)
+    as_read = report.get("columns") or []
+    return frame[as_read] if set(as_read) == set(frame.columns) else frame
+
+
+def _others(cube: xr.DataArray) -> list[str]:
+    known = {*FIRST, *LAST, "label_class"}
+    return [str(name) for name in cube.coords if name not in known and len(cube[name].dims) == 1]
+
+
+def _values(cube: xr.DataArray) -> dict[str, np.ndarray]:
+    if "label_class" in cube.dims:
+        return {
+            f"prediction_{name}": cube.isel(label_class=k).values.ravel()
+            for k, name in enumerate(cube["label_class"].values)
+        }
+    values = cube.values.ravel()
+    if str(cube["kind"].item()) == "label":
+        names = class_names(cube) or []
+        table = np.array([*names, None], dtype=object)
+        values = table[np.where(np.isnan(values), -1, values).astype(int)]
+    return {"prediction": values}
+
+
+def _unsettled(cube: xr.DataArray) -> dict[str, Any]:
+    """Return what a reader of the table would settle otherwise: a kind or threshold that is not the inferred one."""
+    kind = str(cube["kind"].item())
+    if kind == "label" or "event" in cube.coords:
+        return {} if kind == "label" else {"kind": kind}
+    bare = cube.drop_vars(
+        [c for c in cube.coords if c not in ("sample", "configuration", "repeat", "label_class", "label")]
+    )
+    positive = cube["positive"].item() if "positive" in cube.coords else None
+    try:
+        guess = as_cube(bare, positive=positive)
+    except InputError:
+        return {"kind": kind}
+    out: dict[str, Any] = {} if str(guess["kind"].item()) == kind else {"kind": kind}
+    threshold = float(cube["threshold"]) if "threshold" in cube.coords else None
+    if threshold is not None and threshold != (0.5 if kind == "probability" else None):
+        out["threshold"] = threshold
+    return out
+
+
+def write_long(cube: xr.DataArray, path: Path, *, force: bool = False) -> None:
+    """Write the long table as CSV (compressed by its extension), Parquet or Feather."""
+    frame = long_frame(cube)
+    with replacing(path, force=force) as temporary:
+        name = path.name.lower()
+        if name.endswith(".parquet"):
+            needed("pyarrow", "Parquet files", "io")
+            frame.to_parquet(temporary, engine="pyarrow", index=False)
+        elif name.endswith(".feather"):
+            needed("pyarrow", "Feather files", "io")
+            frame.to_feather(temporary)
+        else:
+            with _opened(temporary, path.suffix.lower(), path.name) as file:
+                _write_rows(frame, file, "\t" if ".tsv" in name else ",")
+
+
+@contextmanager
+def _opened(path: Path, suffix: str, name: str) -> Iterator[IO[str]]:
+    """Open a text file for writing, compressed by its extension, with nothing in it that changes between runs."""
+    with ExitStack() as stack:
+        raw: Any
+        if suffix == ".gz":
+            binary = stack.enter_context(path.open("wb"))
+            raw = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0))
+        elif suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED))
+            raw = stack.enter_context(archive.open(zipfile.ZipInfo(name.removesuffix(".zip")), "w", force_zip64=True))
+        else:
+            openers: dict[str, Any] = {".bz2": bz2.open, ".xz": lzma.open}
+            raw = stack.enter_context(openers.get(suffix, open)(path, "wb"))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+
+
+def _write_rows(frame: pd.DataFrame, file: IO[str], separator: str) -> None:
+    """Write rows with the csv module, which is several times faster than pandas and writes the same text."""
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+    writer.writerow(guarded(list(frame.columns)))
+    step = 100_000
+    for start in range(0, len(frame), step):
+        part = frame.iloc[start : start + step]
+        columns = []
+        for name in frame.columns:
+            values = guarded(part[name].tolist())
+            columns.append(
+                [None if value != value else value for value in values] if part[name].isna().any() else values
+            )
+        writer.writerows(zip(*columns, strict=True))

@@ -11,8 +11,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, entropy, show
 from cvstats._results import names_of
-from cvstats.cube.align import aligned as aligned
-from cvstats.cube.align import map_batches as map_batches
+from cvstats.cube.align import aligned, map_batches
 from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem

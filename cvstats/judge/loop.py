@@ -21,7 +21,7 @@ from cvstats.kernels.sums import SumKernel
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
 from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
-from cvstats.select import Select, break_ties, label_keys, needs_std_error, select_best, tie_keys
+from cvstats.select import Select, beats, label_keys, needs_std_error, select_best, winners
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
@@ -149,7 +149,7 @@ def decide(
 
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
-    best = merged(blocks, rules.ties)
+    best = merged(blocks)
     places = np.flatnonzero(known.eligible)
     variance = _variance(best.deviation, int(best.usable.sum()))
     place = best.place
@@ -216,7 +216,8 @@ class Choose:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
             else:
-                local = self._winners(out, now, criterion, columns)
+                keys, numbers = None if self.keys is None else self.keys[columns], np.arange(start, stop)
+                local, out.best[now], out.key[now] = winners(criterion, numbers, keys, self.rules.seed)
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
@@ -225,20 +226,6 @@ class Choose:
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
-
-    def _winners(self, out: _Chosen, now: slice, criterion: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the winner of each draw among the block's columns, by the rule for ties."""
-        gaps = np.isnan(criterion)
-        defined = ~gaps.all(axis=1)
-        values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-        local = np.argmax(values, axis=1)
-        top = values[np.arange(len(local)), local]
-        if self.keys is not None:
-            keys, numbers = self.keys[columns], np.arange(now.start, now.stop)
-            local = np.where(defined, break_ties(values, top, local, keys, numbers, self.rules.seed), local)
-            out.key[now] = tie_keys(keys[local], numbers, self.rules.seed)
-        out.best[now] = np.where(defined, top, np.nan)
-        return np.asarray(local)
 
 
 def _blank(times: int, m: int, width: int) -> _Chosen:
@@ -260,13 +247,11 @@ def _with_all(counts: np.ndarray) -> Weights:
     return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
 
 
-def merged(blocks: list[_Chosen], ties: str) -> _Chosen:
+def merged(blocks: list[_Chosen]) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
     out = blocks[0]
     for block in blocks[1:]:
-        better = (block.best > out.best) | (np.isnan(out.best) & ~np.isnan(block.best))
-        if ties == "random":
-            better |= (block.best == out.best) & (block.key < out.key)
+        better = beats(block.best, block.key, out.best, out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
         out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
     return replace(
@@ -283,9 +268,10 @@ def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
         gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
         gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
         quanta = np.arange(0, len(gap), QUANTUM)
-        for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
-            for row in np.add.reduceat(part, quanta, axis=0):
+        for total in out.deviation:  # of the deviation, then of its square
+            for row in np.add.reduceat(gap, quanta, axis=0):
                 total += row
+            gap *= gap
 
 
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:

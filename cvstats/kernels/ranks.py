@@ -62,12 +62,13 @@ class RankKernel:
             self.begun[:, repeats] |= ranking.presence.begun.reshape(self.m, self.width)
             self.whole &= ranking.presence.whole.reshape(self.m, self.width).all(axis=1)
         known = [part.tobytes() for part in (problem.y, problem.weight, problem.model) if part is not None]
-        known += [ranking.presence.patterns.tobytes() for _, ranking in self.rankings]
         self.key = metric.statistic, metric.multiclass, self.bound, *known
 
     def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         weights = Weights.of(weights)
+        if not self.whole.all():
+            weights = Weights(weights.counts)  # totals depend on who predicted what: nothing for other blocks
         size = sum(len(ranking.rows) for _, ranking in self.rankings)
         fast = accelerator(self.m * self.width, size, len(weights))
         ready = [
@@ -117,7 +118,7 @@ class RankKernel:
         return w if self.weight is None else np.asarray(w * self.weight[ranking.rows])
 
     def _ready(self, ranking: Ranking, counts: np.ndarray, fast: ModuleType | None) -> tuple[Any, ...]:
-        """Return what depends on draws, labels and gaps alone: lanes, and the weight of positives and negatives."""
+        """Return what depends on draws and labels (and gaps): lanes, and the weight of positives and negatives."""
         w = self._weighted(ranking, counts)
         return lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import tempfile
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_option, entropy
+from cvstats.formats._output import check_output, replacing
 from cvstats.metrics import Metric
 from cvstats.tables.words import better, printable, several
 
@@ -95,6 +95,7 @@ def report_html(
     rng: Rng = 1,
     level: float = 0.95,
     command: str | None = None,
+    force: bool = False,
     progress: bool = False,
 ) -> Path:
     """Write the report of a cube: one HTML file that needs no network and no other file.
@@ -112,7 +113,7 @@ def report_html(
         By default ``"concordance"`` for survival, ``"mse"`` for numbers, ``"auc"`` for scores or probabilities of two
         classes, ``"accuracy"`` otherwise.
     path : str or path
-        Where to write; the folder must exist. An existing file is replaced.
+        Where to write; the folder must exist. An earlier report is replaced.
     title : str, optional
         Heading; by default the headline number in words.
     preprocessing : {"inside", "outside", "none"}, optional
@@ -121,6 +122,8 @@ def report_html(
         The seed is fixed at 1 unless given, so that a report can be made again.
     command : str, optional
         The command that reproduces the report; by default the Python call.
+    force : bool
+        Replace a file that is not a report of cvstats.
     progress : bool
         Show progress bars.
 
@@ -146,10 +149,11 @@ def report_html(
     True
     """
     _check_preprocessing(preprocessing)
-    target = check_target(path)
+    target = check_folder(path)
+    check_output(target, page=True, force=force)
     template_engine()  # say what is missing before the work, not after it
     analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress)
-    write_text(target, render_html(Page(analysis, title, preprocessing, command)))
+    write_text(target, render_html(Page(analysis, title, preprocessing, command)), force=force)
     return target
 
 
@@ -199,7 +203,7 @@ def _check_preprocessing(preprocessing: str | None) -> None:
         check_option(preprocessing, tuple(PREPROCESSING), "preprocessing")
 
 
-def check_target(path: str | os.PathLike[str]) -> Path:
+def check_folder(path: str | os.PathLike[str]) -> Path:
     """Return where to write, or raise before any work is done when that cannot succeed."""
     target = Path(path)
     if target.is_dir():
@@ -211,18 +215,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
     """Write a file so that it is either there whole or not there at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path, page=True, force=force) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -3,8 +3,6 @@
 import os
 import shutil
 import sys
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ import cvstats as cs
 from cvstats import cli
 from shared import binary
 
-PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 LINKS = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
 
 
@@ -21,7 +18,7 @@ LINKS = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on
 def folder(tmp_path):
     cube = binary(20, (3,)).assign_coords(configuration=["a", "b", "c"])
     cs.write_cube(cube, tmp_path / "mine.csv")
-    cs.write_cube(cube, tmp_path / "store.zarr")
+    cs.write_cube(cube, tmp_path / "store.cube")
     (tmp_path / "labels.csv").write_text("label\n1\n0\n")
     (tmp_path / "there").mkdir()
     return tmp_path
@@ -48,20 +45,20 @@ def test_no_output_replaces_the_predictions(folder, capsys, monkeypatch):
     refused(folder, capsys, "report", "mine.csv", "-o", "mine.csv")
     refused(folder, capsys, "report", "mine.csv", "-o", folder / "there" / ".." / "mine.csv")
     refused(folder, capsys, "convert", "mine.csv", folder / "mine.csv")
-    refused(folder, capsys, "convert", "store.zarr", "store.zarr")
+    refused(folder, capsys, "convert", "store.cube", "store.cube")
 
 
 def test_no_output_replaces_labels_or_inner_predictions(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     refused(folder, capsys, "report", "mine.csv", "--labels", "labels.csv", "-o", "labels.csv")
     refused(folder, capsys, "convert", "--labels", "labels.csv", "mine.csv", "labels.csv")
-    refused(folder, capsys, "report", "mine.csv", "--inner", "store.zarr", "-o", "store.zarr/.zattrs")
+    refused(folder, capsys, "report", "mine.csv", "--inner", "store.cube", "-o", "store.cube/manifest.json")
 
 
 def test_no_output_is_written_into_a_store_that_is_read_or_around_it(folder, capsys):
-    refused(folder, capsys, "report", folder / "store.zarr", "-o", folder / "store.zarr" / "report.html")
-    shutil.copy(folder / "mine.csv", folder / "store.zarr" / "mine.csv")
-    refused(folder, capsys, "convert", folder / "store.zarr" / "mine.csv", folder / "store.zarr")
+    refused(folder, capsys, "report", folder / "store.cube", "-o", folder / "store.cube" / "report.html")
+    shutil.copy(folder / "mine.csv", folder / "store.cube" / "mine.csv")
+    refused(folder, capsys, "convert", folder / "store.cube" / "mine.csv", folder / "store.cube")
 
 
 @LINKS
@@ -78,26 +75,80 @@ def test_an_output_beside_the_inputs_is_written(folder):
     assert cli.main(["convert", str(folder / "mine.csv"), str(folder / "mine.nc")]) == cli.OK
 
 
+# --- what is replaced ---------------------------------------------------------------------------------------------
+
+
+def test_what_cvstats_has_not_made_needs_force(folder, capsys):
+    page, table, store = folder / "page.html", folder / "table.csv", folder / "cube.nc"
+    for path in (page, table, store):
+        path.write_text("a,b\n1,2\n")
+    calls = {page: ["report", "--example", "iris", "--draws", "40", "-o"], table: ["convert", "--example", "iris"]}
+    for path, call in {**calls, store: calls[table]}.items():
+        assert cli.main([*call, str(path)]) == cli.BAD_INPUT
+        said = capsys.readouterr().err
+        assert "made by cvstats; choose another name, or insist with --force." in said
+        assert path.read_text() == "a,b\n1,2\n"
+        assert cli.main([*call, str(path), "--force"]) == cli.OK
+        assert cli.main([*call, str(path)]) == cli.OK, "ours now"
+    with pytest.raises(cs.InputError, match=r"is not predictions made by cvstats; .* insist with `force`"):
+        cs.write_cube(CUBE, folder / "labels.csv")
+    cs.write_cube(CUBE, folder / "labels.csv", force=True)
+    with pytest.raises(cs.InputError, match="is not a report made by cvstats"):
+        cs.report_html(CUBE, path=folder / "labels.csv", times=40)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zip", ".tsv", ".parquet", ".feather", ".nc"])
+def test_files_of_ours_are_replaced(suffix, tmp_path):
+    cs.write_cube(CUBE, tmp_path / f"x{suffix}")
+    cs.write_cube(CUBE.isel(configuration=[0]), tmp_path / f"x{suffix}")
+    assert cs.read_predictions(tmp_path / f"x{suffix}").sizes["configuration"] == 1
+
+
+def test_files_of_others_are_not(tmp_path):
+    CUBE.to_dataset(name="prediction").to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+    CUBE.to_dataframe("p").reset_index().to_parquet(tmp_path / "x.parquet")
+    (tmp_path / "x.csv.gz").write_bytes(b"\x1f\x8bnot a gzip file")
+    (tmp_path / "y.nc").write_bytes(b"\x89HDF\r\n\x1a\n cut off")
+    before = content(tmp_path)
+    for name in before:
+        with pytest.raises(cs.InputError, match="is not predictions made by cvstats"):
+            cs.write_cube(CUBE, tmp_path / name)
+    assert content(tmp_path) == before
+
+
+@LINKS
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_links_pipes_and_devices_are_never_replaced(force, folder, capsys):
+    (folder / "link.csv").symlink_to("labels.csv")
+    (folder / "gone.csv").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.csv")
+    for name, kind in {"link.csv": "a link", "gone.csv": "a link", "pipe.csv": "a pipe", "there": "a folder"}.items():
+        for call in (["convert", "--example", "iris"], ["report", "--example", "iris", "--draws", "40", "-o"]):
+            assert cli.main([*call, str(folder / name), *force]) == cli.BAD_INPUT
+            said = capsys.readouterr().err
+            assert f"is {kind}, which is never replaced" in said or "is a folder; give a file name" in said
+    assert cli.main(["report", "--example", "iris", "--draws", "40", "-o", "/dev/full", *force]) == cli.BAD_INPUT
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "pipe.csv").is_fifo()
+
+
 # --- stores -------------------------------------------------------------------------------------------------------
 
 CUBE = binary(6, (5,)).assign_coords(configuration=list("abcde"))
 
 
-@pytest.fixture
-def crashed(tmp_path, monkeypatch):
-    """Return a store of a and b in which an append of c and d died just before it was committed."""
-    import zarr
-
-    path = tmp_path / "run.zarr"
+@pytest.fixture(params=["part", "manifest"])
+def crashed(request, tmp_path):
+    """Return a store of a and b in which an append of c and d died just before a part or the manifest was named."""
+    path = tmp_path / "run.cube"
     cs.write_cube(CUBE.sel(configuration=["a", "b"]), path, append=True)
-
-    def die(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(zarr, "consolidate_metadata", die)
-        with pytest.raises(KeyboardInterrupt):
-            cs.write_cube(CUBE.sel(configuration=["c", "d"]), path, append=True)
+    if (child := os.fork()) == 0:
+        replace = os.replace
+        os.replace = lambda old, new: os._exit(3) if request.param in str(new) else replace(old, new)
+        cs.write_cube(CUBE.sel(configuration=["c", "d"]), path, append=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert len(list(path.iterdir())) > 3
     return path
 
 
@@ -133,16 +184,16 @@ def test_the_same_append_after_a_crash_completes_it(crashed):
 
 
 @LINKS
-@pytest.mark.parametrize("inside", ["label", "prediction/0.0", ".zattrs"])
+@pytest.mark.parametrize("inside", ["manifest.json", "part-000001.nc"])
 def test_links_inside_a_store_are_refused(inside, tmp_path):
-    path, away = tmp_path / "run.zarr", tmp_path / "away"
+    path, away = tmp_path / "run.cube", tmp_path / "away"
     cs.write_cube(CUBE, path)
     shutil.move(path / inside, away)
     (path / inside).symlink_to(away)
     before = content(path)
     for attempt in (
         lambda: cs.read_cube(path),
-        lambda: cs.read_cube(path, chunks={}),
+        lambda: cs.read_cube(path, chunks={}).compute(),
         lambda: cs.write_cube(CUBE, path, append=True),
     ):
         with pytest.raises(cs.InputError, match=f"'{inside}' is a link, which is never followed inside a store"):
@@ -152,12 +203,6 @@ def test_links_inside_a_store_are_refused(inside, tmp_path):
 
 @LINKS
 def test_a_link_to_a_store_is_read(tmp_path):
-    cs.write_cube(CUBE, tmp_path / "run.zarr")
-    (tmp_path / "latest.zarr").symlink_to("run.zarr")
-    assert cs.read_cube(tmp_path / "latest.zarr").equals(CUBE)
-
-
-@pytest.mark.skipif(not PYPROJECT.is_file(), reason="needs the source tree")
-def test_numcodecs_that_could_run_code_is_too_old():
-    extras = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert "numcodecs>=0.16.6" in extras["io"]
+    cs.write_cube(CUBE, tmp_path / "run.cube")
+    (tmp_path / "latest.cube").symlink_to("run.cube")
+    assert cs.read_cube(tmp_path / "latest.cube").equals(CUBE)

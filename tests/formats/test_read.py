@@ -1,6 +1,7 @@
 """Tables in our own layout, mapped columns, bad files, and the load report."""
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -13,7 +14,9 @@ import pytest
 import xarray as xr
 
 from cvstats._check import InputError
+from cvstats.cube.make import as_cube
 from cvstats.formats import _columns
+from cvstats.formats._gate import Budget
 from cvstats.read import example_cube, load_report, read_predictions, write_cube
 
 FILES = Path(__file__).parents[1] / "files"
@@ -439,7 +442,7 @@ def test_parquet_is_read_by_row_group(tmp_path, monkeypatch):
     frame = pd.read_parquet(tmp_path / "one.parquet")
     frame.to_parquet(tmp_path / "many.parquet", row_group_size=700, index=False)
     sizes = []
-    whole = _columns.read_parquet(tmp_path / "many.parquet", 10**9)
+    whole = _columns.read_parquet(tmp_path / "many.parquet", Budget(10**9))
     sizes = [len(part) for part in whole.parts()]
     assert max(sizes) == 700
     assert len(sizes) == whole.n_parts > 5
@@ -454,26 +457,26 @@ def test_parquet_is_read_by_row_group(tmp_path, monkeypatch):
 
 
 def test_missing_packages_name_the_extra(tmp_path, monkeypatch):
-    from cvstats.formats import _optional
+    from cvstats.formats import _gate
 
     def absent(module):
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
     write_cube(read_predictions(save(tmp_path, LONG)), tmp_path / "x.parquet")
-    monkeypatch.setattr(_optional, "import_module", absent)
+    monkeypatch.setattr(_gate, "import_module", absent)
     with pytest.raises(ImportError, match=r'Parquet files need the package \'pyarrow\'.*pip install "cvstats\[io\]"'):
         read_predictions(tmp_path / "x.parquet")
     with pytest.raises(ImportError, match=r"netCDF files need the package 'h5netcdf'"):
         write_cube(example_cube(), tmp_path / "x.nc")
-    with pytest.raises(ImportError, match=r"Zarr stores need the package 'zarr', which is not installed"):
-        write_cube(example_cube(), tmp_path / "x.zarr")
+    with pytest.raises(ImportError, match=r"cube stores need the package 'h5netcdf', which is not installed"):
+        write_cube(example_cube(), tmp_path / "x.cube")
 
     def broken(module):
         raise ImportError("cannot import name 'x'\nfrom 'y'")
 
-    monkeypatch.setattr(_optional, "import_module", broken)
-    with pytest.raises(ImportError, match=r"'zarr', which is installed but cannot be imported: cannot .* 'x' from 'y'"):
-        write_cube(example_cube(), tmp_path / "x.zarr")
+    monkeypatch.setattr(_gate, "import_module", broken)
+    with pytest.raises(ImportError, match=r"'h5netcdf', which is installed but cannot be imported: .* 'x' from 'y'"):
+        write_cube(example_cube(), tmp_path / "x.cube")
 
 
 def test_inputs_are_not_changed():
@@ -510,3 +513,67 @@ def test_messages_stay_short(tmp_path):
     with pytest.raises(InputError, match=r"layout is not recognised") as found:
         read_predictions(save(tmp_path, f"{header}\n{','.join('1' * 20)}\n"))
     assert len(str(found.value)) < 2000
+
+
+NAMES = ["=1+1", "-x", "+a", "@b", "'=quoted", "''", "-1.5", "plain", "'plain"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz"])
+def test_no_cell_is_a_formula_to_a_spreadsheet_and_names_come_back(tmp_path, suffix):
+    n = len(NAMES)
+    labels = ["=yes", "no"] * 4 + ["no"]
+    cube = as_cube(np.linspace(0, 1, n * n).reshape(n, n), labels, samples=NAMES, configurations=NAMES, positive="=yes")
+    write_cube(cube, tmp_path / f"x{suffix}")
+    back = read_predictions(tmp_path / f"x{suffix}", positive="=yes")
+    for name in ("sample", "configuration", "label"):
+        assert back[name].values.tolist() == cube[name].values.tolist()
+    if suffix == ".csv":
+        rows = list(csv.reader((tmp_path / "x.csv").read_text().splitlines()))
+        starts = {cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@")}
+        assert starts == {"-1.5"}
+    write_cube(back, tmp_path / f"y{suffix}")
+    assert (tmp_path / f"y{suffix}").read_bytes() == (tmp_path / f"x{suffix}").read_bytes()
+
+
+def test_an_apostrophe_that_tells_names_apart_stays(tmp_path):
+    text = "sample,configuration,prediction,label\n'=a,m,0.5,1\n=a,m,0.25,0\n"
+    assert read_predictions(save(tmp_path, text))["sample"].values.tolist() == ["'=a", "=a"]
+
+
+def test_lines_that_end_in_carriage_returns_only(tmp_path):
+    old = read_predictions(save(tmp_path, LONG.replace("\n", "\r"), "old.csv"))
+    xr.testing.assert_equal(read_predictions(save(tmp_path, LONG)), old)
+
+
+def test_a_header_of_megabytes(tmp_path):
+    names = [f"{'x' * 300}{i}" for i in range(2000)]
+    rows = "".join(f"{i},{i % 2},{','.join(['0.5'] * 2000)}\n" for i in range(4))
+    cube = read_predictions(save(tmp_path, f"sample,label,{','.join(names)}\n{rows}"))
+    assert dict(cube.sizes) == {"sample": 4, "configuration": 2000}
+    assert cube["configuration"].values.tolist() == names
+
+
+def test_cells_longer_than_csv_allows(tmp_path):
+    long = "y" * 200_000
+    bad(tmp_path, LONG.replace("s1", long), "the table is malformed: field larger than field limit")
+    bad(tmp_path, LONG.replace("sample", long), "the table is malformed: field larger than field limit")
+
+
+def test_all_files_share_one_budget(tmp_path):
+    files = {name: save(tmp_path, LONG, f"{name}.csv") for name in "abc"}
+    size = len(LONG)
+    with pytest.raises(InputError, match=r"c.csv: the file has more than 10 bytes"):
+        read_predictions(files, max_bytes=2 * size + 10)
+    truth = save(tmp_path, "label\n1\n0\n1\n", "truth.csv")
+    with pytest.raises(InputError, match=r"a.csv: the file has more than"):
+        read_predictions(files["a"], labels=truth, max_bytes=size)
+
+
+def test_labels_from_a_file(tmp_path):
+    table = "sample,configuration,prediction\n001,a,0.5\n1,a,0.25\n2,a,0.75\n"
+    truth = save(tmp_path, "id,y\n2,1\n001,0\n1,1\n", "truth.csv")
+    cube = read_predictions(save(tmp_path, table), labels=truth)
+    assert cube["sample"].values.tolist() == ["001", "1", "2"]
+    assert cube["label"].values.tolist() == [0, 1, 1]
+    with pytest.raises(InputError, match=r"`labels`: no such file: 'http://localhost:1/x.csv'"):
+        read_predictions(save(tmp_path, table), labels="http://localhost:1/x.csv")

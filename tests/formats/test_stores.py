@@ -2,6 +2,8 @@
 
 import json
 import multiprocessing
+import os
+import sys
 import warnings
 
 import numpy as np
@@ -10,8 +12,8 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats.cube.make import as_cube
-from cvstats.formats import _stores
-from cvstats.read import EXAMPLES, example_cube, load_report, read_cube, read_predictions, write_cube
+from cvstats.formats import _netcdf
+from cvstats.read import EXAMPLES, compact_cube, example_cube, load_report, read_cube, read_predictions, write_cube
 
 RNG = np.random.default_rng(3)
 
@@ -38,7 +40,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube"])
 @pytest.mark.parametrize("kind", LABELS)
 def test_round_trip_loses_nothing(tmp_path, suffix, kind):
     positive = "ünïcode" if kind == "str" else None
@@ -64,7 +66,7 @@ def test_round_trip_loses_nothing(tmp_path, suffix, kind):
     assert not [p for p in tmp_path.iterdir() if p != path]
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_round_trip(tmp_path, suffix, name):
     cube = example_cube(name).isel(configuration=slice(0, 5))
@@ -74,7 +76,7 @@ def test_examples_round_trip(tmp_path, suffix, name):
     assert load_report(again) == load_report(cube)
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube"])
 def test_dims_in_any_order_float32_and_labels_as_predictions(tmp_path, suffix):
     cube = cube_of(LABELS["int"]).astype(np.float32).transpose("repeat", "configuration", "sample")
     write_cube(cube, tmp_path / f"x{suffix}")
@@ -84,7 +86,7 @@ def test_dims_in_any_order_float32_and_labels_as_predictions(tmp_path, suffix):
     assert read_cube(tmp_path / f"x{suffix}").identical(labels)
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+@pytest.mark.parametrize("suffix", [".nc", ".cube"])
 def test_dask_backed(tmp_path, suffix):
     cube = example_cube()
     write_cube(cube, tmp_path / f"x{suffix}")
@@ -108,7 +110,7 @@ def test_files_of_other_software(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     cube = cube_of(LABELS["int"])
-    for suffix in (".nc", ".zarr", ".csv"):
+    for suffix in (".nc", ".cube", ".csv"):
         path = tmp_path / f"x{suffix}"
         write_cube(cube, path)
         before = read_predictions(path)
@@ -118,12 +120,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(xr.Dataset, "dump_to_store", fail)
-            patch.setattr(xr.Dataset, "to_zarr", fail)
-            patch.setattr("cvstats.formats._write_long._write_rows", fail)
+            patch.setattr("cvstats.formats.long._write_rows", fail)
             with pytest.raises(RuntimeError, match=r"disk full"):
                 write_cube(cube * 0 + 0.5, path)
         xr.testing.assert_equal(read_predictions(path), before)
-        assert {p.name for p in tmp_path.iterdir()} <= {"x.nc", "x.zarr", "x.csv"}
+        assert {p.name for p in tmp_path.iterdir()} <= {"x.nc", "x.cube", "x.csv"}
 
 
 def test_write_errors(tmp_path):
@@ -134,15 +135,23 @@ def test_write_errors(tmp_path):
         write_cube(cube, tmp_path / "x.xlsx")
     with pytest.raises(InputError, match=r"no such folder"):
         write_cube(cube, tmp_path / "nowhere" / "x.nc")
-    with pytest.raises(InputError, match=r"append=True needs a Zarr store"):
+    with pytest.raises(InputError, match=r"append=True needs a store"):
         write_cube(cube, tmp_path / "x.nc", append=True)
     with pytest.raises(InputError, match=r"`cube` has no dimension 'configuration'"):
         write_cube(cube.isel(configuration=0), tmp_path / "x.nc")
-    (tmp_path / "folder.zarr").mkdir()
-    (tmp_path / "folder.zarr" / "precious.txt").write_text("keep")
+    (tmp_path / "folder.cube").mkdir()
+    (tmp_path / "folder.cube" / "precious.txt").write_text("keep")
+    (tmp_path / "file.cube").write_text("keep")
     for append in (False, True):
-        with pytest.raises(InputError, match=r"exists and is not a Zarr store"):
-            write_cube(cube, tmp_path / "folder.zarr", append=append)
+        for name in ("folder.cube", "file.cube"):
+            with pytest.raises(InputError, match=r"exists and is not a cube store"):
+                write_cube(cube, tmp_path / name, append=append)
+    with pytest.raises(InputError, match=r"x.zarr: Zarr is not written; use .cube, or .*to_zarr\(path\) of xarray"):
+        write_cube(cube, tmp_path / "x.zarr")
+    several = cube.rename(configuration="c", repeat="r").stack(configuration=("c", "r"))
+    for name in ("x.nc", "x.cube"):
+        with pytest.raises(InputError, match=r"coordinate 'configuration' is a MultiIndex, which files cannot hold"):
+            write_cube(several, tmp_path / name)
     odd = cube.assign_coords(mix=("sample", np.array(["a", 1, 2, 3, 4], dtype=object)))
     with pytest.raises(InputError, match=r"coordinate 'mix' holds 'int' among text"):
         write_cube(odd, tmp_path / "x.nc")
@@ -160,9 +169,12 @@ def test_read_errors(tmp_path):
     (tmp_path / "x.nc").write_bytes((tmp_path / "y.nc").read_bytes()[:700])
     with pytest.raises(InputError, match=r"corrupt, cut off or holds no cube"):
         read_cube(tmp_path / "x.nc")
-    (tmp_path / "z.zarr").mkdir()
-    with pytest.raises(InputError, match=r"a folder but not a Zarr store"):
-        read_cube(tmp_path / "z.zarr")
+    (tmp_path / "z.cube").mkdir()
+    with pytest.raises(InputError, match=r"a folder but not a cube store"):
+        read_cube(tmp_path / "z.cube")
+    for read in (read_cube, read_predictions):
+        with pytest.raises(InputError, match=r'z.zarr: .*xarray.open_zarr\(path\)\["prediction"\]'):
+            read(tmp_path / "z.zarr")
 
 
 def test_a_stored_cube_is_settled(tmp_path):
@@ -181,7 +193,7 @@ def test_a_stored_cube_is_settled(tmp_path):
 
 def test_configurations_one_by_one(tmp_path):
     cube = example_cube().isel(configuration=slice(0, 6))
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     for name in cube["configuration"].values:
         write_cube(cube.sel(configuration=[name]), path, append=True)
     assert bare(read_cube(path)).identical(bare(cube))
@@ -194,7 +206,7 @@ def test_folds_and_repeats_as_they_finish(tmp_path):
     cube = cube.drop_vars(
         [name for name in cube.coords if cube[name].dims == ("configuration",) and name != "configuration"]
     )
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     for r in cube["repeat"].values:
         one = cube.sel(repeat=[r])
         for k in range(10):
@@ -207,7 +219,7 @@ def test_folds_and_repeats_as_they_finish(tmp_path):
 
 def test_only_the_samples_of_a_fold(tmp_path):
     cube = example_cube("diabetes").isel(configuration=slice(0, 3), repeat=0, drop=True)
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     for k in range(10):
         write_cube(cube.isel(sample=np.flatnonzero(cube["fold"].values == k)), path, append=True)
     back = read_cube(path).sel(sample=cube["sample"])
@@ -216,7 +228,7 @@ def test_only_the_samples_of_a_fold(tmp_path):
 
 def test_a_run_resumes_without_harm(tmp_path):
     cube = cube_of(LABELS["int"], configurations=["a", "b", "c"])
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     write_cube(cube.isel(configuration=slice(0, 2)), path, append=True)
     write_cube(cube, path, append=True)
     write_cube(cube, path, append=True)
@@ -225,7 +237,7 @@ def test_a_run_resumes_without_harm(tmp_path):
 
 def test_longer_names_and_any_order(tmp_path):
     cube = cube_of(LABELS["str"], positive="no", configurations=["a", "a very much longer name", "ü"])
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     write_cube(cube.isel(configuration=[0]), path, append=True)
     write_cube(cube.isel(configuration=[2, 1], sample=[4, 3, 2, 1, 0]), path, append=True)
     back = read_cube(path)
@@ -235,7 +247,7 @@ def test_longer_names_and_any_order(tmp_path):
 
 def test_nothing_is_overwritten(tmp_path):
     cube = cube_of(LABELS["int"])
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     write_cube(cube, path, append=True)
     with pytest.raises(
         InputError,
@@ -253,32 +265,35 @@ def test_nothing_is_overwritten(tmp_path):
         write_cube(cube.drop_vars("fold"), path, append=True)
     with pytest.raises(InputError, match=r"the store has dims .* cube.expand_dims\(repeat="):
         write_cube(cube.isel(repeat=0, drop=True), path, append=True)
-    with pytest.raises(InputError, match=r"the store's configuration names are"):
+    with pytest.raises(
+        InputError, match=r"the configuration names are <U13 in the store but int64 in `cube`; use one type"
+    ):
         write_cube(cube.assign_coords(configuration=[1, 2]), path, append=True)
     classes = example_cube("iris").isel(configuration=[0])
-    write_cube(classes, tmp_path / "iris.zarr", append=True)
-    with pytest.raises(InputError, match=r"the store's classes are"):
+    write_cube(classes, tmp_path / "iris.cube", append=True)
+    with pytest.raises(InputError, match=r"the classes are .* in the store but 'x', 'y', 'z' in `cube`"):
         write_cube(
             classes.assign_coords(label_class=["x", "y", "z"], configuration=["new"]),
-            tmp_path / "iris.zarr",
+            tmp_path / "iris.cube",
             append=True,
         )
     assert read_cube(path).identical(cube)
 
 
-def test_a_job_that_dies_leaves_the_store_as_it_was(tmp_path, monkeypatch):
-    import zarr
-
+@pytest.mark.parametrize("crash", ["part", "manifest"])
+def test_a_job_that_dies_leaves_the_store_as_it_was(tmp_path, monkeypatch, crash):
     cube = cube_of(LABELS["int"], configurations=[f"c{i}" for i in range(4)])
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     write_cube(cube.isel(configuration=slice(0, 2)), path, append=True)
-    before = read_cube(path)
+    before, replace = read_cube(path), os.replace
 
-    def die(*args, **kwargs):
-        raise KeyboardInterrupt
+    def die(old, new):
+        if crash in str(new):
+            raise KeyboardInterrupt
+        replace(old, new)
 
     with monkeypatch.context() as patch:
-        patch.setattr(zarr, "consolidate_metadata", die)
+        patch.setattr(os, "replace", die)
         with pytest.raises(KeyboardInterrupt):
             write_cube(cube.isel(configuration=slice(2, 4)) * 0.5, path, append=True)
     assert read_cube(path).identical(before)
@@ -286,14 +301,126 @@ def test_a_job_that_dies_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     assert read_cube(path).identical(cube)
 
 
-def test_files_that_a_writer_has_not_finished_are_not_read(tmp_path):
-    """They vanish when they are renamed, and may hold anything before."""
-    path, cube = tmp_path / "run.zarr", cube_of([0, 1, 0, 1])
-    write_cube(cube, path)
-    name = f"0.{'a1' * 16}.partial"
-    (path / "sample" / name).symlink_to(tmp_path / "gone")
-    (path / "configuration" / name).write_bytes(b"half")
+def test_what_the_manifest_does_not_name_is_not_read_and_removed_by_the_next_writer(tmp_path):
+    path, cube = tmp_path / "run.cube", cube_of([0, 1, 0, 1])
+    write_cube(cube.isel(configuration=[0]), path, append=True)
+    (path / "part-000002.nc").symlink_to(tmp_path / "gone")
+    (path / ".manifest.json.tmp").write_bytes(b"half")
+    (path / "notes.txt").write_text("mine")
+    assert bare(read_cube(path)).identical(bare(cube.isel(configuration=[0])))
+    write_cube(cube, path, append=True)
+    assert sorted(file.name for file in path.iterdir()) == [
+        ".lock", "manifest.json", "notes.txt", "part-000001.nc", "part-000002.nc",
+    ]  # fmt: skip
     assert bare(read_cube(path)).identical(bare(cube))
+
+
+def test_what_is_known_already_is_not_written_again(tmp_path):
+    path, cube = tmp_path / "run.cube", cube_of(LABELS["int"])
+    for part in (cube, cube.isel(configuration=[1]), cube.isel(sample=[3, 1]), cube.where(cube["fold"] == 1)):
+        write_cube(part, path, append=True)
+    assert len(list(path.glob("part-*"))) == 1
+
+
+def test_replacing_a_store(tmp_path):
+    path, cube = tmp_path / "run.cube", cube_of(LABELS["int"])
+    write_cube(cube, path)
+    write_cube(cube * 0.5, path)
+    assert read_cube(path).equals(cube * 0.5)
+    assert [file.name for file in path.glob("part-*")] == ["part-000002.nc"]
+
+
+def test_parts_that_are_missing_damaged_or_in_conflict(tmp_path):
+    path, cube = tmp_path / "run.cube", cube_of(LABELS["int"])
+    for name in cube["configuration"].values:
+        write_cube(cube.sel(configuration=[name]), path, append=True)
+    part = path / "part-000002.nc"
+    whole = part.read_bytes()
+    lazy = read_cube(path, chunks={})
+    for raw, words in (
+        (None, "run.cube/part-000002.nc is missing, and with it predictions that were stored"),
+        (whole[:-1], f"run.cube/part-000002.nc is damaged: it has {len(whole) - 1:,} bytes instead of {len(whole):,}"),
+        (whole[:-1] + b"x", "run.cube/part-000002.nc is damaged: its hash is not the one in manifest.json"),
+    ):
+        part.unlink(missing_ok=True)
+        if raw is not None:
+            part.write_bytes(raw)
+        for read in (lambda: read_cube(path), lazy.compute):
+            with pytest.raises(InputError, match=words):
+                read()
+    part.write_bytes(whole)
+    assert lazy.compute().equals(cube)
+    other = tmp_path / "other.cube"
+    write_cube((cube * 0.5).assign_attrs(cube.attrs), other)
+    manifest = json.loads((path / "manifest.json").read_text())
+    (other / "part-000001.nc").rename(path / "part-000003.nc")
+    manifest["parts"] += [{**json.loads((other / "manifest.json").read_text())["parts"][0], "file": "part-000003.nc"}]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    words = r"\d+ cells are already stored .* first sample 0, configuration 'a.*', repeat 0, .* in part-000003.nc"
+    for read in (lambda: read_cube(path), lambda: compact_cube(path), read_cube(path, chunks={}).compute):
+        with pytest.raises(InputError, match=words):
+            read()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"cvstats_cube": 1, "parts": []}', '{"cvstats_cube": 1, "parts": [{"file": "../x"}]}']
+)
+def test_a_damaged_manifest(tmp_path, text):
+    path, cube = tmp_path / "run.cube", cube_of(LABELS["int"])
+    write_cube(cube, path)
+    (path / "manifest.json").write_text(text)
+    for attempt in (lambda: read_cube(path), lambda: write_cube(cube, path, append=True), lambda: compact_cube(path)):
+        with pytest.raises(InputError, match=r"run.cube: manifest.json is damaged"):
+            attempt()
+    (path / "manifest.json").write_text('{"cvstats_cube": 2, "parts": []}')
+    with pytest.raises(InputError, match="the store has version 2; this cvstats knows 1"):
+        read_cube(path)
+
+
+def test_compact(tmp_path):
+    path, cube = tmp_path / "run.cube", example_cube().isel(configuration=slice(0, 7))
+    tuning = [name for name in cube.coords if cube[name].dims == ("configuration",) and name != "configuration"]
+    cube, more = cube.drop_vars(tuning), example_cube().drop_vars(tuning)
+    with pytest.raises(InputError, match="no such file"):
+        compact_cube(path)
+    for k in (0, 1, 2):
+        write_cube(cube.where(cube["fold"] == k), path, append=True)
+    before = read_cube(path)
+    compact_cube(path)
+    assert [file.name for file in path.glob("part-*")] == ["part-000004.nc"]
+    assert read_cube(path).identical(before)
+    compact_cube(path)
+    assert [file.name for file in path.glob("part-*")] == ["part-000004.nc"]
+    write_cube(more, path, append=True)
+    assert bare(read_cube(path)).identical(bare(more))
+
+
+def test_a_store_larger_than_memory_is_several_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(_netcdf, "PORTION", 120 * 5 * 20)
+    path, cube = tmp_path / "run.cube", example_cube()
+    write_cube(cube.chunk(configuration=8), path)
+    assert len(list(path.glob("part-*"))) == 9
+    lazy = read_cube(path, chunks={})
+    assert lazy.chunks[1] == (16,) * 8 + (5,)
+    assert lazy.compute().identical(cube)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_a_link_to_a_store_is_the_store(tmp_path):
+    cube = cube_of(LABELS["int"], configurations=[f"c{i}" for i in range(6)])
+    path = tmp_path / "run.cube"
+    write_cube(cube.isel(configuration=[0]), path)
+    (tmp_path / "link.cube").symlink_to("run.cube")
+    context = multiprocessing.get_context("spawn")
+    jobs = [
+        context.Process(target=_append, args=(tmp_path / name, cube.isel(configuration=place)))
+        for name, place in (("run.cube", slice(1, 3)), ("link.cube", slice(3, 6)))
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(120)
+    xr.testing.assert_equal(read_cube(path).sel(configuration=cube["configuration"]), cube)
 
 
 def _append(path, values):
@@ -304,7 +431,7 @@ def _append(path, values):
 
 def test_processes_append_together(tmp_path):
     cube = cube_of(LABELS["int"], configurations=[f"c{i}" for i in range(6)])
-    path = tmp_path / "run.zarr"
+    path = tmp_path / "run.cube"
     context = multiprocessing.get_context("spawn")
     jobs = [context.Process(target=_append, args=(path, cube.isel(configuration=slice(i, i + 3)))) for i in (0, 3)]
     for job in jobs:
@@ -319,10 +446,10 @@ def test_report_is_plain_json():
     assert json.loads(example_cube().attrs["load_report"])["samples"] == 120
 
 
-def test_chunks_split_configurations_only():
-    assert _stores.chunk_sizes(example_cube(), fit=False) == (120, 1024, 5)
-    big = xr.DataArray(np.zeros((1, 3), np.float32), dims=("sample", "configuration"))
-    assert _stores.chunk_sizes(big.isel(sample=np.zeros(500_000, int)), fit=False) == (500_000, 2)
+def test_chunks_of_a_file_split_configurations_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(_netcdf, "CHUNK_VALUES", 120 * 5 * 50)
+    write_cube(example_cube(), tmp_path / "x.nc")
+    assert read_cube(tmp_path / "x.nc", chunks={}).chunks == ((120,), (50, 50, 33), (5,))
 
 
 # -- examples
@@ -364,6 +491,7 @@ def test_example_predicts_other_patients_about_as_well():
 
 def test_appending_needs_labels(tmp_path):
     cube = cube_of(LABELS["int"]).expand_dims(trial=2)
-    write_cube(cube, tmp_path / "x.zarr")
-    with pytest.raises(InputError, match=r"every dimension needs labels; 'trial' has none"):
-        write_cube(cube, tmp_path / "x.zarr", append=True)
+    for append in (False, True):
+        with pytest.raises(InputError, match=r"every dimension needs labels; 'trial' has none"):
+            write_cube(cube, tmp_path / "x.cube", append=append)
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,18 @@ import pytest
 
 import cvstats as cs
 
-HEAVY = ("scipy.stats", "statsmodels", "matplotlib", "dask", "numba", "sklearn", "zarr", "h5py", "pyarrow", "jinja2")
+HEAVY = (
+    "scipy.stats",
+    "statsmodels",
+    "matplotlib",
+    "dask",
+    "numba",
+    "sklearn",
+    "h5netcdf",
+    "h5py",
+    "pyarrow",
+    "jinja2",
+)
 
 
 def run(code):

@@ -374,7 +374,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, fault):
 
     monkeypatch.setattr(os, fault, fail)
     with pytest.raises(OSError, match="No space left"):
-        write_text(target, "new")
+        write_text(target, "new", force=True)
     assert target.read_text() == "old"
     assert [name.name for name in tmp_path.iterdir()] == ["r.html"]
 

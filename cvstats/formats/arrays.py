@@ -16,7 +16,8 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._guards import first_line
+from ._assemble import Assembler, Part
+from ._gate import Budget, first_line
 from ._layout import Hints, Parsed, folds_within_repeats
 
 ORANGE = {"row_indices", "actual"}
@@ -36,7 +37,7 @@ NAMES = {
 INDICES = re.compile(r"(?:indices_)?test_(\d+)")
 
 
-def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
+def load_arrays(path: Path, budget: Budget) -> dict[str, np.ndarray]:
     """Load the arrays of an .npz or .npy file; Python objects (pickles) are refused."""
     try:
         if not path.stat().st_size:
@@ -49,10 +50,7 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
             return {"": loaded}
         with zipfile.ZipFile(path) as archive:
             total = sum(info.file_size for info in archive.infolist())
-        if total > max_bytes:
-            raise InputError(
-                f"{path.name}: the arrays decompress to {total:,} bytes, more than max_bytes={max_bytes:,}."
-            )
+        budget.take(total, f"{path.name}: the arrays decompress to")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except InputError:
@@ -65,12 +63,23 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
         raise InputError(f"{path.name}: the file of arrays is corrupt or cut off ({first_line(error)}).") from None
 
 
-def is_orange(arrays: Mapping[str, Any]) -> bool:
-    """Return whether the arrays are Orange's Results."""
-    return set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
+def read_arrays(
+    arrays: Mapping[str, np.ndarray], name: str, format: str, hints: Hints
+) -> tuple[xr.DataArray, dict[str, Any]]:
+    """Return the cube of arrays, by their names, and the facts for its load report."""
+    facts: dict[str, Any] = {"source": name, "recognised": "by its array names"}
+    orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
+    if orange and format in ("auto", "orange"):
+        parsed = _parse_orange(arrays, name, hints)
+        part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
+        cube, more = Assembler(lambda: iter([part]), hints, False).build()
+        return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
+    cube, notes = _in_sample_order(arrays, name, hints)
+    title = "arrays in sample order (scikit-learn's cross_val_predict)"
+    return cube, {**facts, "layout": "sklearn", "title": title, "notes": notes}
 
 
-def cube_of_arrays(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> tuple[xr.DataArray, list[str]]:
+def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> tuple[xr.DataArray, list[str]]:
     """Return the cube of arrays in sample order, and notes on how their names were read."""
     found = {role: [n for n in names if n in arrays] for role, names in NAMES.items()}
     twice = {role: names for role, names in found.items() if len(names) > 1}
@@ -148,7 +157,7 @@ def _written_like(positive: Any, labels: Any) -> Any:
     return positive
 
 
-def parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> Parsed:
+def _parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> Parsed:
     """Turn Orange's arrays (method axis first, repeats stacked along the row axis) into rows."""
     if unknown := set(arrays) - ORANGE_KNOWS:
         raise InputError(

@@ -1,0 +1,410 @@
+"""A cube as a folder of immutable parts, which a training job adds to as it goes.
+
+``run.cube/manifest.json`` names the parts with their sizes and SHA-256 hashes; ``part-000001.nc`` and so on are netCDF
+files. A part is written under a temporary name, renamed, and only then named in the manifest, which is itself replaced
+in one step: a job that dies leaves the store as it was before or after, and what it left behind is never read and
+removed by the next writer. Parts are combined by label; what is given twice must be given alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from cvstats._check import InputError, plain, show
+from cvstats.cube.blocks import delayed_columns
+
+from ._gate import check_input, needed, node, opened
+from ._netcdf import decode, netcdf_bytes, open_netcdf, portions, readable
+from ._output import put, removed_on_failure, synchronise
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody waits
+    fcntl = None  # type: ignore[assignment]
+
+MANIFEST, LOCK, VERSION = "manifest.json", ".lock", 1
+PART = re.compile(r"part-(\d{6,12})\.nc")
+MANY = 4096  # parts whose outlines a process remembers
+HASH = re.compile(r"[0-9a-f]{64}")
+OURS = re.compile(rf"{PART.pattern}|\.[\w.-]+\.tmp|\{LOCK}")  # what a writer may leave in a folder
+
+
+_OUTLINES: dict[str, xr.DataArray] = {}  # by hash
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of a part."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+def read_manifest(folder: Path) -> list[Entry]:
+    """Return the entries of the parts in the order of writing."""
+    with opened(folder / MANIFEST, inside=True) as file:
+        raw = file.read()
+    try:
+        found = json.loads(raw)
+        version, entries = found["cvstats_cube"], [Entry(**entry) for entry in found["parts"]]
+        right = 0 < len(entries) == len({entry.file for entry in entries})
+        right &= all(PART.fullmatch(entry.file) and HASH.fullmatch(entry.sha256) for entry in entries)
+        right &= all(type(entry.bytes) is int for entry in entries)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        version, right = VERSION, False
+    if version != VERSION:
+        raise InputError(f"{folder.name}: the store has version {show([version])}; this cvstats knows {VERSION}.")
+    if not right:
+        raise InputError(f"{folder.name}: {MANIFEST} is damaged.")
+    return entries
+
+
+def check_store(path: Path) -> Path:
+    """Return the real path of a store; raise when something else is there."""
+    folder = path.resolve()
+    kind, names = node(folder), []
+    if kind == "a folder":
+        with suppress(FileNotFoundError):  # removed by a writer that failed
+            names = os.listdir(folder)
+    if MANIFEST in names:
+        read_manifest(folder)
+    elif kind not in ("a folder", "nothing") or not all(OURS.fullmatch(name) for name in names):
+        raise InputError(f"{str(path)!r} exists and is not a cube store; choose another name.")
+    return folder
+
+
+# -- reading
+
+
+def read_store(path: Path, chunks: Any) -> xr.DataArray:
+    """Read a store; with `chunks` its parts stay on disk until they are needed."""
+    folder = path.resolve()
+    if node(folder / MANIFEST, follow=False) == "nothing":
+        raise InputError(f"{str(path)!r} is a folder but not a cube store: it has no {MANIFEST}.")
+    while True:
+        entries = read_manifest(folder)
+        try:
+            whole = united([(_outline(folder, entry), entry.file) for entry in entries])
+            if chunks is None:
+                return whole.copy(data=filled(whole, folder, entries))
+            cube = whole.copy(data=_on_dask(whole, folder, entries))
+            return cube.chunk(chunks) if chunks else cube
+        except InputError:
+            if read_manifest(folder) == entries:  # else it has been compacted meanwhile
+                raise
+
+
+def _on_dask(whole: xr.DataArray, folder: Path, entries: list[Entry]) -> Any:
+    """Return the predictions as blocks of configurations that lie in the same parts."""
+    needed("dask", "chunked cubes", "dask")
+    holds = np.array([_shared(whole, _outline(folder, entry))["configuration"] for entry in entries])
+    edges = [0, *(np.flatnonzero((holds[:, 1:] != holds[:, :-1]).any(axis=0)) + 1).tolist(), holds.shape[1]]
+    blocks = []
+    for start, stop in pairwise(edges):
+        some = [entry for entry, has in zip(entries, holds[:, start], strict=True) if has]
+        blocks.append(partial(filled, whole.isel(configuration=slice(start, stop)), folder, some))
+    return delayed_columns(
+        blocks, np.diff(edges).tolist(), whole.shape, whole.get_axis_num("configuration"), whole.dtype
+    )
+
+
+def filled(whole: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> np.ndarray:
+    """Return the predictions of the parts in the cells of `whole`."""
+    sheet = Sheet(whole, dict(whole.indexes))
+    for entry in entries:
+        part = _load(folder, entry)
+        sheet.put(part.isel(_shared(part, whole)), "earlier parts", entry.file)
+    return sheet.values
+
+
+def _shared(one: xr.DataArray, other: xr.DataArray) -> dict[str, np.ndarray]:
+    """Return which labels of one cube another has too."""
+    return {str(dim): one.indexes[dim].isin(other.indexes[dim]) for dim in one.dims}
+
+
+def _check_part(folder: Path, entry: Entry) -> str:
+    """Return a part's name for people; raise when it is not there or not as long as it was."""
+    path, name = folder / entry.file, f"{folder.name}/{entry.file}"
+    if node(path, follow=False) == "nothing":
+        raise InputError(f"{name} is missing, and with it predictions that were stored.")
+    check_input(path, inside=True)
+    if path.stat().st_size != entry.bytes:
+        raise InputError(f"{name} is damaged: it has {path.stat().st_size:,} bytes instead of {entry.bytes:,}.")
+    return name
+
+
+def _load(folder: Path, entry: Entry) -> xr.DataArray:
+    """Return a part whose bytes are those that the manifest names."""
+    name = _check_part(folder, entry)
+    with opened(folder / entry.file, inside=True) as file:
+        raw = file.read()
+    if hashlib.sha256(raw).hexdigest() != entry.sha256:
+        raise InputError(f"{name} is damaged: its hash is not the one in {MANIFEST}.")
+    return _decoded(raw, name)
+
+
+def _decoded(raw: bytes, name: str) -> xr.DataArray:
+    with readable(name), open_netcdf(raw, name) as dataset:
+        return decode(dataset.load(), name)
+
+
+def _outline(folder: Path, entry: Entry) -> xr.DataArray:
+    """Return a part without its predictions; parts never change, so that a process opens each once for this."""
+    if entry.sha256 not in _OUTLINES:
+        name = _check_part(folder, entry)
+        with readable(name), open_netcdf(folder / entry.file, name, lazy=True) as dataset:
+            _remember(entry, decode(dataset, name))
+    return _OUTLINES[entry.sha256]
+
+
+def _remember(entry: Entry, cube: xr.DataArray) -> None:
+    if len(_OUTLINES) >= MANY:
+        _OUTLINES.clear()
+    _OUTLINES[entry.sha256] = _hollow(cube)
+
+
+def _hollow(cube: xr.DataArray) -> xr.DataArray:
+    """Return a cube that takes no room for its predictions, all of which are zero."""
+    return cube.copy(data=np.broadcast_to(np.zeros((), cube.dtype), cube.shape))
+
+
+# -- combining
+
+
+class Sheet:
+    """An array under construction, by label: what is put twice must be alike, what is blank says nothing."""
+
+    def __init__(self, like: xr.DataArray, indexes: Mapping[Any, pd.Index]) -> None:
+        self.name, self.dims, self.indexes, self.cells = like.name, like.dims, indexes, like.name not in like.coords
+        shape = [len(indexes[dim]) for dim in like.dims]
+        empty = {"f": np.nan, "U": "", "i": -1, "M": "NaT", "m": "NaT"}.get(like.dtype.kind, 0)
+        self.values = np.full(shape, empty, like.dtype)
+        self.known = np.zeros(shape, bool)
+
+    def put(self, given: xr.DataArray, old: str, new: str) -> bool:
+        """Fill cells in and return whether any was empty; raise, naming where, for one that holds something else."""
+        given = given.transpose(*self.dims)
+        runs = [self.indexes[dim].get_indexer(given.indexes[dim]) for dim in self.dims]
+        whole = all(len(run) and (np.diff(run) == 1).all() for run in runs)
+        places = tuple(slice(run[0], run[-1] + 1) for run in runs) if whole else np.ix_(*runs)
+        values, known, says = self.values[places], self.known[places], ~self._blank(given.values)
+        clash = known & says & (values != given.values)
+        if clash.any():
+            first = tuple(np.argwhere(clash)[0])
+            where = ", ".join(
+                f"{dim} {plain(given.indexes[dim][i])!r}" for dim, i in zip(self.dims, first, strict=True)
+            )
+            both = f"{plain(values[first])!r} in {old} but {plain(given.values[first])!r} in {new}"
+            if self.cells:
+                raise InputError(
+                    f"{int(clash.sum())} cells are already stored with another prediction; first {where}, which has "
+                    f"{both}. Nothing is overwritten: append only what is new, or write to another store."
+                )
+            raise InputError(f"conflicting {self.name}: {where} has {both}.")
+        fresh = says & ~known
+        self.values[places] = np.where(fresh, given.values, values)
+        self.known[places] = known | says
+        return bool(fresh.any())
+
+    def _blank(self, values: np.ndarray) -> np.ndarray:
+        """Return where an array says nothing: NaN, empty text, or -1 for folds."""
+        blank = values == "" if values.dtype.kind == "U" else pd.isna(values)
+        return np.asarray(blank | (values == -1) if self.name == "fold" else blank)
+
+
+def united(parts: Sequence[tuple[xr.DataArray, str]], old: str = "earlier parts") -> xr.DataArray:
+    """Return the hollow cube of all labels and coordinates of the parts, each given with its name.
+
+    Labels come in first-seen order; coordinates that are given twice must agree.
+    """
+    first = parts[0][0]
+    for part, new in parts:
+        _check_alike(first, part, old, new)
+    indexes = dict(first.indexes)
+    for part, _ in parts[1:]:
+        for dim, index in indexes.items():
+            more = part.indexes[dim]
+            indexes[dim] = index.append(more[~more.isin(index)])
+    coords: dict[Any, Any] = {}
+    for name, coord in first.coords.items():
+        dtype = np.result_type(*(part.coords[name].dtype for part, _ in parts))
+        if name in indexes:
+            coords[name] = (name, indexes[name].to_numpy().astype(dtype))
+            continue
+        sheet = Sheet(coord.astype(dtype), indexes)
+        for part, new in parts:
+            sheet.put(part.coords[name], old, new)
+        coords[name] = (coord.dims, sheet.values, coord.attrs)
+    attrs = {key: value for key, value in first.attrs.items() if all(part.attrs.get(key) == value for part, _ in parts)}
+    dtype = np.result_type(*(part.dtype for part, _ in parts))
+    shape = [len(indexes[dim]) for dim in first.dims]
+    return xr.DataArray(np.broadcast_to(np.zeros((), dtype), shape), coords, first.dims, first.name, attrs)
+
+
+def _check_alike(first: xr.DataArray, part: xr.DataArray, old: str, new: str) -> None:
+    """Raise unless two cubes have the same dims, labels of the same type, and the same coordinates."""
+    if set(first.dims) != set(part.dims):
+        raise InputError(
+            f"{old} has dims {show(first.dims)} but {new} has {show(part.dims)}; give the cube the same dims "
+            "(for instance cube.expand_dims(repeat=[0]))."
+        )
+    ours, theirs = {str(c) for c in first.coords}, {str(c) for c in part.coords}
+    if ours != theirs:
+        raise InputError(
+            f"coordinates differ: only in {old}: {show(sorted(ours - theirs)) or 'none'}; "
+            f"only in {new}: {show(sorted(theirs - ours)) or 'none'}."
+        )
+    bare = [dim for dim in part.dims if dim not in part.indexes or not part.indexes[dim].is_unique]
+    if bare:
+        raise InputError(f"in a store every dimension needs labels; {show(bare)} has none, or one of them twice.")
+    for name, a in first.coords.items():
+        b = part.coords[name]
+        if set(a.dims) != set(b.dims):
+            raise InputError(f"coordinate {name!r} has dims {show(a.dims)} in {old} but {show(b.dims)} in {new}.")
+        if (a.dtype.kind == "U") != (b.dtype.kind == "U"):
+            raise InputError(f"the {name} names are {a.dtype} in {old} but {b.dtype} in {new}; use one type.")
+        if not a.dims and not (a == b or (pd.isna(a.item()) and pd.isna(b.item()))):
+            raise InputError(f"{name!r} is {plain(a.values[()])!r} in {old} but {plain(b.values[()])!r} in {new}.")
+        if name == "label_class" and a.dims and set(a.values) != set(b.values):
+            raise InputError(f"the classes are {show(a.values)} in {old} but {show(b.values)} in {new}.")
+
+
+# -- writing
+
+
+def write_store(cube: xr.DataArray, path: Path, *, append: bool) -> None:
+    """Write a cube as the only content of a store, or `append` what the store does not hold yet."""
+    needed("h5netcdf", "cube stores", "io")
+    folder = check_store(path)
+    with _writing(folder) as stored:
+        kept = stored if append else []
+        known = united([(_outline(folder, entry), entry.file) for entry in kept]) if kept else None
+        new: list[Entry] = []
+        for place in portions(cube):
+            raw = netcdf_bytes(cube.isel(configuration=place).compute())
+            part = _decoded(raw, "`cube`")  # as it will be read
+            _check_alike(part, part, "`cube`", "`cube`")
+            if known is None or _adds(part, known, folder, kept):
+                new.append(_write_part(folder, [*stored, *new], raw))
+                _remember(new[-1], part)
+        if new:
+            _write_manifest(folder, [*kept, *new])
+
+
+def _adds(cube: xr.DataArray, known: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> bool:
+    """Return whether a cube holds anything that the store does not; raise when the two disagree."""
+    whole = united([(known, "the store"), (_hollow(cube), "`cube`")], old="the store")
+    sheet = Sheet(cube, dict(cube.indexes))
+    for entry in entries:
+        if all(has.any() for has in _shared(cube, _outline(folder, entry)).values()):
+            part = _load(folder, entry)
+            sheet.put(part.isel(_shared(part, cube)), "earlier parts", entry.file)
+    new = sheet.put(cube, "the store", "`cube`")
+    return new or not whole.coords.to_dataset().equals(known.coords.to_dataset())
+
+
+def compact_store(path: Path) -> None:
+    """Merge the parts of a store into as few as reading by dask allows."""
+    folder = check_store(path)
+    check_input(folder / MANIFEST, inside=True)
+    with _writing(folder) as stored:
+        outlines = {entry: _outline(folder, entry) for entry in stored}
+        whole = united([(outline, entry.file) for entry, outline in outlines.items()])
+        places = list(portions(whole))
+        if len(places) >= len(stored):
+            return
+        new: list[Entry] = []
+        for place in places:
+            piece = whole.isel(configuration=place)
+            some = [entry for entry, outline in outlines.items() if _shared(piece, outline)["configuration"].any()]
+            raw = netcdf_bytes(piece.copy(data=filled(piece, folder, some)))
+            new.append(_write_part(folder, [*stored, *new], raw))
+        _write_manifest(folder, new)
+
+
+def _write_part(folder: Path, others: Sequence[Entry], raw: bytes) -> Entry:
+    """Write a part that nobody knows of yet, under the next number."""
+    number = 1 + max((int(PART.fullmatch(entry.file)[1]) for entry in others), default=0)  # type: ignore[index]
+    entry = Entry(f"part-{number:06d}.nc", len(raw), hashlib.sha256(raw).hexdigest())
+    _write(folder / entry.file, raw)
+    return entry
+
+
+def _write_manifest(folder: Path, entries: Sequence[Entry]) -> None:
+    synchronise(folder)  # the parts have their names before the manifest names them
+    content = {"cvstats_cube": VERSION, "parts": [asdict(entry) for entry in entries]}
+    _write(folder / MANIFEST, json.dumps(content, indent=1).encode())
+
+
+def _write(path: Path, raw: bytes) -> None:
+    temporary = path.parent / f".{path.name}.tmp"
+    with removed_on_failure(temporary, f"{path.parent.name}"):
+        temporary.write_bytes(raw)
+        put(temporary, path)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[list[Entry]]:
+    """Yield what a store holds to the one process that may write now; afterwards remove what its manifest lacks."""
+    with _locked(folder):
+        try:
+            yield _clear(folder)
+        finally:
+            _clear(folder)
+
+
+def _clear(folder: Path) -> list[Entry]:
+    """Remove what a writer that died or failed has left, all of it if it was the first; return what is stored."""
+    stored = read_manifest(folder) if (folder / MANIFEST).exists() else []
+    named = {entry.file for entry in stored}
+    for name in os.listdir(folder):
+        if OURS.fullmatch(name) and name not in named and name != LOCK:
+            (folder / name).unlink(missing_ok=True)
+    return stored
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process write at a time, where the system can lock files; a folder that holds no store is removed."""
+    while (lock := _lock(folder)) is None:
+        pass
+    with lock:
+        try:
+            yield
+        finally:
+            if not (folder / MANIFEST).exists():
+                with suppress(OSError):
+                    (folder / LOCK).unlink()
+                    folder.rmdir()
+
+
+def _lock(folder: Path) -> IO[str] | None:
+    """Return the locked file; None if another process has removed it meanwhile."""
+    folder.mkdir(exist_ok=True)
+    file = None
+    try:
+        file = (folder / LOCK).open("a")
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(folder / LOCK)):
+            return file
+    except FileNotFoundError:
+        pass
+    if file is not None:
+        file.close()
+    return None
