@@ -142,7 +142,7 @@ class Cutter:
         n, m, r = self.shape
         fast = self._compiled(len(weights))
         out = np.empty((5, m, len(weights)))
-        step = max(256, TILE // max(1, n * r)) if fast is None else 512
+        step = max(256, TILE // max(1, n * r)) if fast is None else 256  # what stays in the cache
         for start in range(0, len(weights), step):
             lanes = self._lanes(weights[start : start + step], narrow=fast is not None)
             for j, column in enumerate(self.columns):

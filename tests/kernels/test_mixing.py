@@ -138,6 +138,12 @@ class TestLaws:
         assert (share[:, 7:] == 0).all()
         np.testing.assert_array_equal(share[:, :7], Candidates(p, target=y[:, None, None]).greedy(w, 9))
 
+    def test_ties_by_rounding_go_to_the_first(self):
+        """The same predictions in another order of repeats are as good, whatever the last bit of the sum."""
+        y, p, w = example(m=1, r=7, draws=200)
+        share = Candidates(np.concatenate([p, p[..., ::-1]], axis=1), target=y[:, None, None]).greedy(w, 1)
+        np.testing.assert_array_equal(share, np.tile([1.0, 0.0], (200, 1)))
+
     def test_a_diverged_configuration_hides_no_other(self):
         y, p, w = example()
         wild = np.concatenate([p, p[:, :1] * 1e9], axis=1)
