@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed
 from .refuse import refuse_scores
+
+__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
 
 LAYOUTS: dict[str, Layout] = {
     layout.name: layout
