@@ -1,0 +1,583 @@
+"""What is done with predictions before they are judged: a threshold, a recalibration, another class ratio.
+
+An adjustment is learned from labels, predictions and weights, in every draw anew on the samples that choose, and then
+applied to the samples that judge: learned once on everything it would make every later number too good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvstats._check import InputError, check_option, plain, show
+from cvstats.kernels.cutting import Criterion, Cuts, Cutter, paired_cuts
+from cvstats.kernels.logistic import fit_line, log_odds
+from cvstats.metrics import Metric, get_metric
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TILE = 1_000_000  # numbers in an intermediate array
+CHANGES = ("labels", "probabilities", "ranks")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What an adjustment learned: arrays over (draw, configuration), or over draws when each has its own column."""
+
+    state: Mapping[str, np.ndarray]
+    rule: Callable[..., np.ndarray]
+    shown: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The numbers worth reporting, such as ``threshold``, ``intercept`` and ``slope``."""
+        return {name: self.state[name] for name in self.shown}
+
+    def take(self, index: Any) -> Fitted:
+        """Return what was learned for some draws and configurations, given as an index of those two axes."""
+        return replace(self, state={name: value[index] for name, value in self.state.items()})
+
+    def apply(self, p: np.ndarray) -> np.ndarray:
+        """Return adjusted predictions (..., n, column, r), one column for each entry of the state; NaN stays NaN."""
+        return self.rule(p, **self.state)
+
+
+@dataclass(frozen=True, repr=False)
+class Adjustment:
+    """A step between predictions and metrics that is learned from the samples that choose.
+
+    Made by `cut`, `recalibrate`, `shift_prior` and `as_adjustment`. `name` is what results call it, `changes` what it
+    moves: ``"labels"``, ``"probabilities"`` (and labels) or ``"ranks"`` (and all else).
+    """
+
+    name: str
+    changes: str
+    classes: tuple[Any, ...] = field(default=(0, 1), kw_only=True)  # in the order of their codes
+    kind: str = field(default="probability", kw_only=True)
+
+    def bind(self, cube: xr.DataArray) -> Adjustment:
+        """Return the adjustment with the cube's classes filled in; an error if it cannot serve such a cube."""
+        from cvstats.cube.make import class_names
+
+        names = class_names(cube)
+        bound = replace(self, classes=tuple(names or ()), kind=str(cube.coords["kind"].item()))
+        bound.check()
+        return bound
+
+    def check(self) -> None:
+        """Raise for classes and predictions that it cannot serve."""
+
+    def require(self, *kinds: str, two: bool = True) -> None:
+        """Raise unless the predictions are of one of these kinds and, with `two`, of two classes."""
+        if two and len(self.classes) != 2:
+            got = f"{len(self.classes)} classes" if self.classes else "numbers"
+            raise InputError(f"{self.name} needs two classes; the cube has {got}.")
+        if self.kind not in kinds:
+            needs = " or ".join({"probability": "probabilities", "score": "scores"}[kind] for kind in kinds)
+            raise InputError(f"{self.name} needs {needs}; the cube has kind={self.kind!r}.")
+
+    def __repr__(self) -> str:
+        return f"<adjustment {self.name}: changes {self.changes}>"
+
+    def affects(self, metric: Metric) -> bool:
+        """Return whether a metric's value can depend on it."""
+        level = 0 if metric.uses in ("label", "margin") else 2 if metric.uses == "score" else 1
+        return metric.uses == "any" or CHANGES.index(self.changes) >= level
+
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        """Learn one adjustment for every draw and configuration.
+
+        `y` (n,) holds codes, `p` (n, m, r) or (k, n, m, r) predictions (NaN is skipped) and `weights` (draw, n)
+        those of the samples that choose. What cannot be learned, such as from a single class, is NaN.
+        """
+        each = [self.fit_each(y, p[..., j : j + 1, :], weights) for j in range(p.shape[-2])]
+        state = {name: np.stack([one.state[name] for one in each], axis=1) for name in each[0].state}
+        return replace(each[0], state=state)
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        """Learn one adjustment for every draw on its own column (n, draw, r), or all on the same (n, 1, r)."""
+        raise NotImplementedError
+
+
+def cut(
+    criterion: str | Metric | None = None,
+    *,
+    sensitivity: float | None = None,
+    specificity: float | None = None,
+    cost: Mapping[Any, float] | None = None,
+) -> Adjustment:
+    """Return the adjustment "predict the positive class above the best threshold".
+
+    The threshold lies midway between two neighbouring distinct scores that have weight, or at an end: -inf makes every
+    prediction positive, inf none. One threshold serves all repeats. Of thresholds that are equally good the one nearest
+    .5 is taken, then the smaller; of scores that are no probabilities the lower median of them. It is NaN where the
+    samples that choose hold one class only. Metrics of scores and probabilities ignore it.
+
+    Parameters
+    ----------
+    criterion : str or Metric, optional
+        What the threshold maximises (a loss: minimises): ``"youden"`` or any metric of predicted classes, such as
+        ``"f1"``. Exactly one of the four arguments must be given.
+    sensitivity, specificity : float, optional
+        The least sensitivity (specificity); the threshold then maximises the other.
+    cost : dict, optional
+        ``{label: cost of missing it}`` for both classes; the threshold minimises the total cost.
+
+    Returns
+    -------
+    Adjustment
+        For `adjust=`. Results then have the variable ``threshold``.
+
+    References
+    ----------
+    Youden (1950), doi:10.1002/1097-0142(1950)3:1<32::AID-CNCR2820030106>3.0.CO;2-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.adjust import cut
+    >>> y, p = np.array([0, 0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4, 0.9])
+    >>> learned = cut("youden").fit(y, p[:, None, None], np.ones((1, 5), int))
+    >>> learned.parameters["threshold"]
+    array([[0.25]])
+    >>> cut(cost={1: 1, 0: 10})
+    <adjustment cut(cost={1: 1, 0: 10}): changes labels>
+    """
+    given = {"criterion": criterion, "sensitivity": sensitivity, "specificity": specificity, "cost": cost}
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) != 1:
+        got = ", ".join(given) or "none"
+        raise InputError(f"`cut` takes exactly one of criterion, sensitivity, specificity and cost; got {got}.")
+    ((form, value),) = given.items()
+    if form == "criterion":
+        if value != "youden":
+            value = get_metric(value)  # type: ignore[arg-type]
+            if value.uses != "label":
+                raise InputError(
+                    f"`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; {value.name!r} is computed "
+                    "from the predictions themselves and does not depend on a threshold."
+                )
+        return _Cut(f"cut({value if isinstance(value, str) else value.name})", "labels", form, value)
+    if form == "cost":
+        if not isinstance(value, Mapping) or not all(_positive(one) for one in value.values()):
+            raise InputError(f"`cost` must be {{label: cost of missing it}} with positive costs; got {value!r}.")
+        return _Cut(f"cut(cost={dict(value)})", "labels", form, dict(value))
+    if not _positive(value) or value > 1:  # type: ignore[operator]
+        raise InputError(f"`{form}` must be a number above 0 and at most 1; got {value!r}.")
+    return _Cut(f"cut({form}={value:g})", "labels", form, float(value))  # type: ignore[arg-type]
+
+
+def _positive(value: object) -> bool:
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return number and 0 < float(value) < np.inf  # type: ignore[arg-type]
+
+
+def as_written(one: float, other: float) -> tuple[float, float]:
+    """Return two whole numbers in the ratio of two decimals, so that sums of multiples are exact.
+
+    >>> as_written(0.1, 0.3)
+    (1.0, 3.0)
+    """
+    ratio = Fraction(repr(float(one))) / Fraction(repr(float(other)))
+    small = max(ratio.numerator, ratio.denominator) < 2**20
+    return (float(ratio.numerator), float(ratio.denominator)) if small else (float(one), float(other))
+
+
+@dataclass(frozen=True, repr=False)
+class _Cut(Adjustment):
+    form: str
+    value: Any
+
+    def check(self) -> None:
+        self.require("score", "probability")
+        self.criterion()
+
+    def bind(self, cube: xr.DataArray) -> Adjustment:
+        from cvstats.metrics import bound_metric
+
+        value = bound_metric(self.value, cube, []) if isinstance(self.value, Metric) else self.value
+        return super(_Cut, replace(self, value=value)).bind(cube)
+
+    def criterion(self) -> Criterion:
+        """Return what the kernel maximises."""
+        if self.form == "cost":
+            if set(self.value) != set(self.classes):
+                raise InputError(f"`cost` must name the classes {show(self.classes)}; got {show(self.value)}.")
+            return Criterion("linear", *as_written(self.value[self.classes[1]], self.value[self.classes[0]]))
+        if self.form != "criterion":
+            return Criterion(self.form, *as_written(self.value, 1.0))
+        name = self.value if isinstance(self.value, str) else self.value.name
+        ours = name == "youden" or get_metric(name) is self.value if name in _FORMS else False
+        return _FORMS[name] if ours else Criterion("function", function=TableMetric(self.value))
+
+    @property
+    def nearest(self) -> float | None:
+        """Where ties go; None: to the lower median."""
+        return 0.5 if self.kind == "probability" else None
+
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        return self._fitted(Cutter(y, p, self.criterion(), self.nearest).cuts(weights))
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        if p.shape[1] == 1 != len(weights):
+            return self._fitted(Cutter(y, p, self.criterion(), self.nearest).cuts(weights)).take((slice(None), 0))
+        return self._fitted(paired_cuts(y, p, weights, self.criterion(), self.nearest))
+
+    def _fitted(self, cuts: Cuts) -> Fitted:
+        return Fitted({"threshold": cuts.threshold}, _above, ("threshold",))
+
+
+_FORMS = {
+    "youden": Criterion("youden"),
+    "balanced_accuracy": Criterion("youden"),
+    "accuracy": Criterion("linear"),
+    "error_rate": Criterion("linear"),
+    "f1": Criterion("f1"),
+    "mcc": Criterion("mcc"),
+}
+
+
+@dataclass(frozen=True)
+class TableMetric:
+    """Any metric of predicted classes as a function of hits, false alarms, positives and negatives."""
+
+    metric: Metric
+
+    def __call__(self, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+        """Return its value, higher better."""
+        truth, guess = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+        counts = np.broadcast_arrays(tp, positives - tp, fp, negatives - fp)
+        if self.metric.function is not None:
+            values = [
+                self._called(truth, guess, np.array(cell)) for cell in zip(*(c.flat for c in counts), strict=True)
+            ]
+            return self.metric.sign * np.reshape(values, counts[0].shape)
+        parts = self.metric.ingredients(truth, guess, 2)
+        labels = [np.ones(4), *self.metric.label_parts(truth, 2)]
+        sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
+        return self.metric.sign * self.metric.formula(sums, totals)
+
+    def _called(self, truth: np.ndarray, guess: np.ndarray, counts: np.ndarray) -> float:
+        some = counts > 0
+        assert self.metric.function is not None
+        return float(self.metric.function(truth[some], guess[some], counts[some])) if some.any() else np.nan
+
+
+def _weighed(values: np.ndarray, counts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(sum(float(value) * count for value, count in zip(values, counts, strict=True)))
+
+
+def _above(p: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """Return class codes, 1 strictly above the threshold."""
+    limit = threshold[..., None]
+    return np.where(np.isnan(p) | np.isnan(limit), np.nan, p > limit)
+
+
+def recalibrate(method: str = "logistic") -> Adjustment:
+    r"""Return the adjustment "map the probabilities so that they agree with the labels", for two classes.
+
+    .. math:: \operatorname{logit} p' = a + b \operatorname{logit} p, \qquad b \ge 0
+
+    by maximum likelihood (``"logistic"``), with :math:`b = 1` (``"intercept"``), or the best non-decreasing map
+    (``"isotonic"``). One map serves all repeats. Probabilities are kept 2^-52 away from 0 and 1 first.
+
+    A slope that would be negative is 0, which makes every prediction the share of positives. When a threshold separates
+    the classes the likelihood has no maximum: the slope is then as large as it needs to be for the samples next to the
+    gap to be predicted with a probability of 2^-52 of being wrong. Nothing can be learned from one class: NaN.
+
+    Parameters
+    ----------
+    method : {"logistic", "intercept", "isotonic"}
+        The family of maps. An isotonic map is linear between the predictions it was learned from and flat beyond them;
+        it makes ties, so it counts as changing ranks, needs a few hundred samples, and is fitted one draw and
+        configuration at a time (scipy's ``isotonic_regression``), much slower than the others.
+
+    Returns
+    -------
+    Adjustment
+        For `adjust=`. Results then have the variables ``intercept`` and ``slope``, ``intercept``, or none.
+
+    References
+    ----------
+    Cox (1958), doi:10.1093/biomet/45.3-4.562; Zadrozny, Elkan (2002), doi:10.1145/775047.775151.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.adjust import recalibrate
+    >>> y, p = np.array([0, 1, 0, 1, 1]), np.array([0.01, 0.2, 0.3, 0.4, 0.9])
+    >>> learned = recalibrate("intercept").fit(y, p[:, None, None], np.ones((1, 5), int))
+    >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(2)
+    array([0.05, 0.54, 0.67, 0.76, 0.98])
+    """
+    check_option(method, ("logistic", "intercept", "isotonic"), "method")
+    name = f"recalibrate({method})"
+    if method == "isotonic":
+        return _Mapping(name, "ranks", _isotonic)
+    return _Logistic(name, "probabilities", method == "logistic")
+
+
+@dataclass(frozen=True, repr=False)
+class _Logistic(Adjustment):
+    free: bool  # whether the slope is learned too
+
+    def check(self) -> None:
+        self.require("probability")
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        n, _, r = p.shape
+        label = np.repeat(np.asarray(y, float), r)
+        line = np.empty((2, len(weights)))
+        step = max(1, TILE // max(1, n * r))
+        for start in range(0, len(weights), step):
+            block = slice(start, start + step)
+            columns = (p if p.shape[1] == 1 else p[:, block]).transpose(1, 0, 2).reshape(-1, n * r)
+            w = np.where(np.isnan(columns), 0.0, np.repeat(weights[block].astype(float), r, axis=1))
+            line[:, block] = fit_line(label, log_odds(np.where(np.isnan(columns), 0.5, columns)), w, free=self.free)
+        state = dict(zip(("intercept", "slope"), line, strict=True))
+        return Fitted(state, _on_line, ("intercept", "slope") if self.free else ("intercept",))
+
+
+def _on_line(p: np.ndarray, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    from scipy.special import expit
+
+    return np.asarray(expit(intercept[..., None] + slope[..., None] * log_odds(p)))
+
+
+def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None = None) -> Adjustment:
+    r"""Return the adjustment "probabilities for a population with another class ratio".
+
+    .. math:: p'_k \propto p_k \, \frac{\pi_k}{\pi^{0}_k}
+
+    with :math:`\pi` the class probabilities of the population and :math:`\pi^0` those of the data that the models were
+    trained on. It is right when the classes themselves look the same in both; it moves no rank of two classes. NaN when
+    a class is absent from the samples that choose.
+
+    Parameters
+    ----------
+    to : dict
+        ``{label: probability}`` of the population; with two classes one of them is enough.
+    from_prior : dict, optional
+        The same of the training data; by default the (weighted) class ratio of the samples that choose, learned anew in
+        every draw.
+
+    Returns
+    -------
+    Adjustment
+        For `adjust=`. The judged metric must be at the same class ratio.
+
+    References
+    ----------
+    Elkan (2001). The foundations of cost-sensitive learning. IJCAI 17, 973-978; Saerens, Latinne, Decaestecker (2002),
+    doi:10.1162/089976602753284446.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.adjust import shift_prior
+    >>> y, p = np.array([0, 1, 0, 1]), np.array([0.1, 0.5, 0.3, 0.9])
+    >>> learned = shift_prior({1: 0.1}).fit(y, p[:, None, None], np.ones((1, 4), int))
+    >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(3)
+    array([0.012, 0.1  , 0.045, 0.5  ])
+    """
+    for argument, prior in {"to": to, "from_prior": from_prior}.items():
+        if prior is None and argument == "from_prior":
+            continue
+        if not isinstance(prior, Mapping) or not prior or not all(_positive(v) and v <= 1 for v in prior.values()):
+            raise InputError(f"`{argument}` must be {{label: probability}}, each above 0; got {prior!r}.")
+    given = {plain(name): float(value) for name, value in to.items()}
+    return _Shift(f"shift_prior({given})", "probabilities", given, from_prior)
+
+
+@dataclass(frozen=True, repr=False)
+class _Shift(Adjustment):
+    to: Mapping[Any, float]
+    origin: Mapping[Any, float] | None
+
+    def check(self) -> None:
+        self.require("probability", two=False)
+        for argument, prior in {"to": self.to, "from_prior": self.origin}.items():
+            if prior is not None:
+                _in_order(prior, self.classes, argument)
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        to = _in_order(self.to, self.classes, "to")
+        if self.origin is None:
+            share = np.stack([weights @ (y == code) for code in range(len(to))], axis=-1).astype(float)
+        else:
+            share = np.broadcast_to(_in_order(self.origin, self.classes, "from_prior"), (len(weights), len(to)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where((share > 0).all(axis=1, keepdims=True), to / share, np.nan)
+        return Fitted({"factor": factor}, _shifted)
+
+
+def _in_order(prior: Mapping[Any, float], classes: tuple[Any, ...], argument: str) -> np.ndarray:
+    """Return probabilities in the order of the class codes."""
+    stray, absent = [c for c in prior if c not in classes], [c for c in classes if c not in prior]
+    if stray:
+        raise InputError(f"`{argument}` names {show(stray)}, not among the classes {show(classes)}.")
+    if len(absent) > (len(classes) == 2):
+        raise InputError(f"`{argument}` lacks the classes {show(absent)}; give the probability of each.")
+    rest = 1.0 - sum(prior.values())
+    if (absent and rest <= 0) or (not absent and abs(rest) > 1e-9):
+        raise InputError(f"`{argument}` must add up to 1; it adds up to {1 - rest:g}.")
+    return np.array([prior.get(name, rest) for name in classes])
+
+
+def _shifted(p: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return probabilities times a factor for each class (column, class), made to add up to 1."""
+    if p.ndim == 3:
+        one, other = (factor[..., code, None] for code in (1, 0))
+        return np.asarray(p * one / (p * one + (1 - p) * other))
+    raw = p * np.moveaxis(factor, -1, 0)[:, None, ..., None]
+    return np.asarray(raw / raw.sum(axis=0))
+
+
+def as_adjustment(fit: Callable[..., Any], *, name: str | None = None) -> Adjustment:
+    """Turn ``fit(label, prediction, weight) -> callable(prediction) -> prediction`` into an adjustment.
+
+    The function gets plain arrays for one configuration, repeats pooled: labels (binary: 1 = positive class, else class
+    codes or numbers), predictions (one column per class for class probabilities) and positive weights, and returns
+    what maps predictions of that form. It is called once per draw and configuration, and counts as changing ranks.
+
+    Parameters
+    ----------
+    fit : callable
+        Learns the map.
+    name : str, optional
+        What results call it; the function's own name by default.
+
+    Returns
+    -------
+    Adjustment
+        For `adjust=`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvstats.adjust import as_adjustment
+    >>> def centre(label, prediction, weight):
+    ...     shift = np.average(label - prediction, weights=weight)
+    ...     return lambda prediction: prediction + shift
+    >>> as_adjustment(centre)
+    <adjustment centre: changes ranks>
+    """
+    if not callable(fit):
+        raise InputError(f"`fit` must be callable as fit(label, prediction, weight); got {fit!r}.")
+    return _Mapping(name or str(getattr(fit, "__name__", "adjustment")), "ranks", fit, any_kind=True)
+
+
+@dataclass(frozen=True, repr=False)
+class _Mapping(Adjustment):
+    learn: Callable[..., Any]
+    any_kind: bool = False
+
+    def check(self) -> None:
+        if not self.any_kind:
+            self.require("probability")
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        r, wide = p.shape[-1], p.shape[-2] > 1
+        label, maps = np.repeat(y, r), np.empty(len(weights), object)
+        for b, row in enumerate(weights):
+            column = _rows(p[..., b if wide else 0, :])
+            some = (np.repeat(row, r) > 0) & ~np.isnan(column.sum(axis=1) if column.ndim == 2 else column)
+            maps[b] = self.learn(label[some], column[some], np.repeat(row, r)[some]) if some.any() else None
+            if some.any() and not callable(maps[b]):
+                raise InputError(f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}.")
+        return Fitted({"map": maps}, partial(_mapped, name=self.name, unit=self.kind == "probability"))
+
+
+def _rows(column: np.ndarray) -> np.ndarray:
+    """Return (n, r) as (n * r,), and (k, n, r) as (n * r, k)."""
+    return column.ravel() if column.ndim == 2 else column.reshape(len(column), -1).T
+
+
+def _mapped(p: np.ndarray, map: np.ndarray, name: str, unit: bool) -> np.ndarray:
+    """Return every column through its own map."""
+    out = np.full(p.shape, np.nan)
+    for j, one in enumerate(map):
+        column = _rows(p[..., j, :])
+        some = ~np.isnan(column.sum(axis=1) if column.ndim == 2 else column)
+        if one is None or not some.any():
+            continue
+        value = np.asarray(one(column[some]), float)
+        if value.shape != column[some].shape:
+            raise InputError(
+                f"adjustment {name!r} must return predictions of the shape it gets, {column[some].shape}; "
+                f"got {value.shape}."
+            )
+        if unit and not ((value >= 0) & (value <= 1)).all():
+            raise InputError(f"adjustment {name!r} must return probabilities; got values outside [0, 1].")
+        whole = np.full(column.shape, np.nan)
+        whole[some] = value
+        out[..., j, :] = whole.T.reshape(p[..., j, :].shape) if column.ndim == 2 else whole.reshape(p.shape[0], -1)
+    return out
+
+
+def _isotonic(label: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the best non-decreasing map: equal predictions are pooled, then neighbours out of order."""
+    from scipy.optimize import isotonic_regression
+
+    knot, place = np.unique(prediction, return_inverse=True)
+    total = np.bincount(place, weight)
+    value = isotonic_regression(np.bincount(place, weight * label) / total, weights=total).x
+    return partial(_interpolated, knot=knot, value=np.clip(value, 0.0, 1.0))
+
+
+def _interpolated(prediction: np.ndarray, knot: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.asarray(np.interp(prediction, knot, value))
+
+
+def in_turn(adjustments: Iterable[Adjustment]) -> Adjustment:
+    """Return one adjustment that applies several, each learned from what those before it return."""
+    steps = tuple(adjustments)
+    wrong = [step for step in steps if not isinstance(step, Adjustment)]
+    if wrong or not steps:
+        got = repr(wrong[0]) if wrong else "none"
+        makers = "cut(), recalibrate(), shift_prior() and as_adjustment()"
+        raise InputError(f"`adjust` must be one or several of {makers}; got {got}.")
+    if sum(isinstance(step, _Logistic) for step in steps) > 1:
+        raise InputError("`adjust` recalibrates twice; one logistic map after another is one logistic map.")
+    early = [step.name for step in steps[:-1] if isinstance(step, _Cut)]
+    if early:
+        raise InputError(f"{early[0]} makes labels of predictions, so it must be the last adjustment.")
+    if len(steps) == 1:
+        return steps[0]
+    changes = max((step.changes for step in steps[:-1]), key=CHANGES.index)
+    return _InTurn(", ".join(step.name for step in steps), max(changes, steps[-1].changes, key=CHANGES.index), steps)
+
+
+@dataclass(frozen=True, repr=False)
+class _InTurn(Adjustment):
+    steps: tuple[Adjustment, ...]
+
+    def bind(self, cube: xr.DataArray) -> Adjustment:
+        return replace(self, steps=tuple(step.bind(cube) for step in self.steps))
+
+    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+        state: dict[str, np.ndarray] = {}
+        parts = []
+        for number, step in enumerate(self.steps):
+            one = step.fit_each(y, p, weights)
+            if number < len(self.steps) - 1:
+                p = one.apply(np.repeat(p, len(weights), axis=-2) if p.shape[-2] == 1 else p)
+            names = {name: name if name not in state else f"{name}_{number}" for name in one.state}
+            state.update({names[name]: value for name, value in one.state.items()})
+            parts.append((one.rule, names, one.shown))
+        shown = tuple(names[name] for _, names, some in parts for name in some)
+        return Fitted(state, partial(_one_by_one, parts=tuple((rule, names) for rule, names, _ in parts)), shown)
+
+
+def _one_by_one(
+    p: np.ndarray, parts: Sequence[tuple[Callable[..., np.ndarray], dict[str, str]]], **state: Any
+) -> np.ndarray:
+    for rule, names in parts:
+        p = rule(p, **{name: state[given] for name, given in names.items()})
+    return p

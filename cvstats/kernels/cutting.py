@@ -1,0 +1,315 @@
+"""The best threshold of every configuration under many weights, and the table of hits and false alarms there.
+
+Repeats are pooled, predictions that are missing are skipped, and a prediction strictly above the threshold is positive.
+Candidates are the midpoints between neighbouring distinct scores *of positive weight* and the two ends, written -inf
+(everything is positive) and inf (nothing is). Of candidates that are equally good the one nearest a given number wins,
+then the smaller; or, where no such number makes sense, the lower median of them all.
+
+Sums of whole-number weights are exact, and criteria are written so that equal values are equal bits: a tie is a tie.
+Real weights are added in the same order whatever the batch of draws or the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .walk import accelerator
+
+TILE = 524_288  # numbers in an intermediate array
+Function = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a threshold maximises: a function of hits, false alarms, positives and negatives.
+
+    Parameters
+    ----------
+    form : str
+        One of `FORMS`, or ``"function"``.
+    hit, alarm : float
+        Constants of the form: what a hit gains and a false alarm costs, or the least share as a fraction hit / alarm.
+    function : callable, optional
+        Any other criterion, ``function(tp, fp, positives, negatives)``; NaN where it is undefined.
+    """
+
+    form: str
+    hit: float = 1.0
+    alarm: float = 1.0
+    function: Function | None = None
+
+    @property
+    def code(self) -> int:
+        """The number of its form, by which the compiled engine knows it."""
+        return list(FORMS).index(self.form)
+
+    @property
+    def strict(self) -> bool:
+        """Whether every hit raises it and every false alarm lowers it, so that it can only peak below a positive."""
+        return self.form in ("youden", "f1", "mcc") or (self.form == "linear" and min(self.hit, self.alarm) > 0)
+
+    def __call__(self, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+        """Return what to maximise among the candidates of one draw; -inf where undefined, or a class has no weight."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.function is not None:
+                value = np.asarray(self.function(tp, fp, positives, negatives), float)
+            else:
+                value = FORMS[self.form](self, tp, fp, positives, negatives)
+        value = np.fmax(value, -np.inf)
+        lacking = (positives <= 0) | (negatives <= 0)
+        return np.where(lacking, -np.inf, value) if lacking.any() else value
+
+
+def _youden(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Sensitivity + specificity, times positives times negatives; balanced accuracy has the same order."""
+    return np.asarray(tp * n - fp * p)
+
+
+def _linear(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return np.asarray(of.hit * tp - of.alarm * fp)
+
+
+def _f1(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    return np.asarray(tp / (p + (tp + fp)))
+
+
+def _mcc(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Squared, with its sign: a ratio of whole numbers, free of roots."""
+    cross, flagged = tp * n - fp * p, tp + fp
+    spread = flagged * (p + n - flagged)
+    return np.where(spread > 0, cross * np.abs(cross) / spread, 0.0)
+
+
+def _sensitivity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Fewest false alarms among those with tp / p >= hit / alarm."""
+    return np.where(tp * of.alarm >= p * of.hit, -fp, -np.inf)
+
+
+def _specificity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Most hits among those with tn / n >= hit / alarm."""
+    return np.where((n - fp) * of.alarm >= n * of.hit, tp, -np.inf)
+
+
+FORMS: dict[str, Callable[..., np.ndarray]] = {
+    "youden": _youden,
+    "linear": _linear,
+    "f1": _f1,
+    "mcc": _mcc,
+    "sensitivity": _sensitivity,
+    "specificity": _specificity,
+}
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Thresholds and the table of each: hits, false alarms, positives and negatives, all repeats pooled.
+
+    The threshold is NaN where a class has no weight or the criterion is undefined for every candidate; the table is
+    then that of everything called positive.
+    """
+
+    threshold: np.ndarray
+    tp: np.ndarray
+    fp: np.ndarray
+    positives: np.ndarray
+    negatives: np.ndarray
+
+
+class Cutter:
+    """The best cut of every configuration under any weights: columns are sorted once, draws come in blocks.
+
+    Parameters
+    ----------
+    y : (n,) labels, 1 = positive.
+    p : (n, m, r) finite scores; NaN is skipped.
+    criterion
+        What to maximise.
+    nearest
+        Of tied candidates the one nearest this number wins; None: the lower median.
+    """
+
+    def __init__(self, y: np.ndarray, p: np.ndarray, criterion: Criterion, nearest: float | None = 0.5) -> None:
+        self.shape, self.criterion, self.nearest = p.shape, criterion, nearest
+        self.positive = np.asarray(y) == 1
+        self.columns = [_sorted_column(p[:, j], self.positive, criterion.strict) for j in range(p.shape[1])]
+
+    def cuts(self, weights: np.ndarray) -> Cuts:
+        """Return the best cut (draw, m) for weights (draw, n) of the samples that choose."""
+        n, m, r = self.shape
+        fast = self._compiled(len(weights))
+        out = np.empty((5, m, len(weights)))
+        step = max(256, TILE // max(1, n * r)) if fast is None else 256  # what stays in the cache
+        for start in range(0, len(weights), step):
+            lanes = self._lanes(weights[start : start + step], narrow=fast is not None)
+            for j, column in enumerate(self.columns):
+                cell = out[:, j, start : start + step]
+                cell[3:] = lanes.totals * r if len(column.row) == n * r else _totals(column, lanes.weights)
+                (cut_column if fast is None else fast.cut)(column, lanes, self.criterion, self.nearest, cell)
+        return Cuts(*(part.T for part in out))
+
+    def _compiled(self, draws: int) -> Any:
+        """Return the compiled twin when it has the criterion and the work repays it, else None."""
+        n, m, r = self.shape
+        if self.criterion.form not in FORMS or accelerator(m * r, n, draws) is None:
+            return None
+        from .compiled import cutting
+
+        return cutting
+
+    def _lanes(self, weights: np.ndarray, *, narrow: bool) -> Lanes:
+        """Return (draw, n) weights as lanes, for the compiled engine in one byte each where they fit."""
+        whole = weights.dtype.kind in "iub" and int(weights.max(initial=0)) < 256
+        narrow = narrow and whole and self.shape[0] * self.shape[2] < 2**23
+        w = np.ascontiguousarray(weights.T, dtype=np.uint8 if narrow else float)
+        totals = np.stack([w[part].sum(axis=0, dtype=float) for part in (self.positive, ~self.positive)])
+        room = (1 + max(len(column.stop) for column in self.columns), w.shape[1])
+        return Lanes(w, totals, np.empty((2, *room), np.int32 if narrow else float), np.empty(room))
+
+
+def paired_cuts(
+    y: np.ndarray, p: np.ndarray, weights: np.ndarray, criterion: Criterion, nearest: float | None = 0.5
+) -> Cuts:
+    """Return the best cut (draw,) of column ``p[:, draw]`` under that draw's weights; otherwise as `Cutter`."""
+    n, draws, r = p.shape
+    positive = np.repeat(np.asarray(y) == 1, r)
+    out = np.empty((5, draws))
+    step = max(1, TILE // max(1, n * r))
+    for start in range(0, draws, step):
+        block = slice(start, min(start + step, draws))
+        score = p[:, block].transpose(1, 0, 2).reshape(-1, n * r).astype(float)
+        w = np.where(np.isnan(score), 0.0, np.repeat(weights[block], r, axis=1))
+        order = np.argsort(score, axis=1, kind="stable")
+        score, w = np.take_along_axis(score, order, 1), np.take_along_axis(w, order, 1)
+        out[:, block] = _ranked(score, w, positive[order], criterion, nearest)
+    return Cuts(*out)
+
+
+@dataclass(frozen=True)
+class Column:
+    """The predictions of one configuration in ascending order."""
+
+    score: np.ndarray  # (e,)
+    row: np.ndarray  # (e,) the sample each belongs to
+    positive: np.ndarray  # (e,)
+    stop: np.ndarray  # places after which the criterion may peak
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The weights of a block of draws, samples first, and room for what is noted at every stop of a column."""
+
+    weights: np.ndarray  # (n, draw)
+    totals: np.ndarray  # (2, draw) weight of the positives and of the negatives
+    passed: np.ndarray  # (2, stop, draw) weight of the positives and of the negatives up to there
+    value: np.ndarray  # (stop, draw)
+
+
+def _totals(column: Column, w: np.ndarray) -> np.ndarray:
+    """Return the weight of the positives and of the negatives among the predictions that a column has."""
+    parts = (column.row[column.positive], column.row[~column.positive])
+    return np.stack([w[part].sum(axis=0, dtype=float) for part in parts])
+
+
+def _sorted_column(p: np.ndarray, positive: np.ndarray, strict: bool) -> Column:
+    flat = p.ravel().astype(float)
+    order = np.argsort(flat, kind="stable")[: int((~np.isnan(flat)).sum())]
+    score, row = flat[order], (order // p.shape[1]).astype(np.intp)
+    up = positive[row]
+    ends = np.ones(len(order), bool)
+    ends[:-1] = score[1:] != score[:-1]
+    if strict and len(order):  # only where negatives of one group of ties meet positives of the next
+        first = np.flatnonzero(np.concatenate([[True], ends[:-1]]))
+        holds = np.stack([np.logical_or.reduceat(~up, first), np.logical_or.reduceat(up, first)])
+        peak = np.ones(len(first), bool)
+        peak[:-1] = holds[0, :-1] & holds[1, 1:]
+        ends[np.flatnonzero(ends)] = peak
+    return Column(score, row, up, np.flatnonzero(ends))
+
+
+def cut_column(column: Column, lanes: Lanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
+    """Fill `out` (5, draw) for one column; rows 3 and 4 hold the class totals."""
+    positives, negatives = out[3], out[4]
+    tp, fp = lanes.passed[:, : len(column.stop) + 1]
+    tp[0], fp[0] = positives, negatives
+    rows, ends, step = list(lanes.weights), column.stop.tolist(), 1
+    missed, spared = np.zeros((2, len(positives)))
+    for place, (row, up) in enumerate(zip(column.row.tolist(), column.positive.tolist(), strict=True)):
+        sums = missed if up else spared
+        np.add(sums, rows[row], out=sums)
+        if place == ends[step - 1]:
+            np.subtract(positives, missed, out=tp[step])
+            np.subtract(negatives, spared, out=fp[step])
+            step += 1
+    value = criterion(tp, fp, positives, negatives)
+    top = value.max(axis=0)
+    lane, stop = np.nonzero(((value == top) & (top > -np.inf)).T)
+    hits, alarms = tp[stop, lane], fp[stop, lane]
+    new = np.ones(len(lane), bool)  # a table may stand at several stops, with nothing of weight between them
+    new[1:] = (lane[1:] != lane[:-1]) | (hits[1:] != hits[:-1]) | (alarms[1:] != alarms[:-1])
+    stop, lane = stop[new], lane[new]
+    threshold = _between(column, lanes.weights, np.concatenate([[0], column.stop + 1])[stop], lane)
+    pick = _of_ties(threshold, lane, nearest)
+    out[0], out[1], out[2] = np.nan, positives, negatives
+    out[0, lane[pick]], out[1, lane[pick]], out[2, lane[pick]] = threshold[pick], hits[new][pick], alarms[new][pick]
+
+
+def _of_ties(threshold: np.ndarray, lane: np.ndarray, nearest: float | None) -> np.ndarray:
+    """Return which candidate wins in each lane; lanes and, in each, candidates ascend."""
+    first = np.flatnonzero(np.concatenate([[True], lane[1:] != lane[:-1]])) if lane.size else np.empty(0, np.intp)
+    count = np.diff(first, append=len(lane))
+    if nearest is None:
+        return np.asarray(first + (count - 1) // 2)
+    order = np.lexsort((threshold, np.abs(threshold - nearest), lane))
+    return np.asarray(order[first])
+
+
+def _between(column: Column, w: np.ndarray, place: np.ndarray, lane: np.ndarray) -> np.ndarray:
+    """Return the midpoint of the scores of positive weight on both sides of a place, for each place and lane."""
+    sides = []
+    for step, limit in ((-1, -1), (1, len(column.row))):
+        at = place - 1 if step < 0 else place.copy()
+        active = np.flatnonzero(at != limit)
+        while active.size:
+            active = active[w[column.row[at[active]], lane[active]] <= 0]
+            at[active] += step
+            active = active[at[active] != limit]
+        sides.append(np.where(at == limit, step * np.inf, np.append(column.score, np.nan)[at]))
+    return midpoint(*sides)
+
+
+def midpoint(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Return a number from which `above` but not `below` is strictly above; an end where one is infinite."""
+    middle = np.where(np.isinf(below), above, below) / 2 + above / 2
+    middle = np.where((middle < above) & (middle >= below), middle, below)
+    return np.where(np.isinf(above), above, middle)
+
+
+def _ranked(
+    score: np.ndarray, w: np.ndarray, positive: np.ndarray, criterion: Criterion, nearest: float | None
+) -> np.ndarray:
+    """Return (5, draw) from ascending scores, weights and positives (draw, e), a column per draw.
+
+    A prediction of positive weight is followed by a candidate if the next such has a higher score.
+    """
+    edge = np.full((len(w), 1), -np.inf)
+    weighed = np.where(w > 0, score, np.nan)
+    below = np.concatenate([edge, weighed], axis=1)
+    above = np.concatenate([np.fmin.accumulate(weighed[:, ::-1], axis=1)[:, ::-1], -edge], axis=1)
+    above = np.where(np.isnan(above), np.inf, above)
+    missed, spared = np.zeros((2, *below.shape))
+    np.cumsum(np.where(positive, w, 0.0), axis=1, out=missed[:, 1:])
+    np.cumsum(np.where(positive, 0.0, w), axis=1, out=spared[:, 1:])
+    tp, fp = missed[:, -1:] - missed, spared[:, -1:] - spared
+    value = np.where(below < above, criterion(tp, fp, tp[:, :1], fp[:, :1]), -np.inf)
+    top = value.max(axis=1, keepdims=True)
+    lane, place = np.nonzero((value == top) & (top > -np.inf))
+    threshold = midpoint(below[lane, place], above[lane, place])
+    pick = _of_ties(threshold, lane, nearest)
+    out = np.stack([np.full(len(w), np.nan), tp[:, 0], fp[:, 0], tp[:, 0], fp[:, 0]])
+    lane, place = lane[pick], place[pick]
+    out[0, lane], out[1, lane], out[2, lane] = threshold[pick], tp[lane, place], fp[lane, place]
+    return out
