@@ -11,11 +11,10 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
+from .cube.align import map_batches
 from .cube.arrays import encode_labels, raw_block
 from .cube.blocks import by_chunk
 from .cube.make import check_cube, class_names, is_lazy
-from .judge import map_batches
-from .kernels.shift import fold_shift
 
 TESTS = {
     "class": "Kruskal-Wallis of scores between folds, within class",
@@ -23,6 +22,8 @@ TESTS = {
     "value": "Kruskal-Wallis of residuals between folds",
     "none": "none",
 }
+SHIFT = ("statistic", "df", "p_value", "effect")
+CELLS = 2_000_000  # numbers ranked at a time
 
 
 def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
@@ -181,20 +182,66 @@ class _Columns:
 
     def _shift(self, cube: xr.DataArray, planes: np.ndarray, folds: np.ndarray | None) -> dict[str, np.ndarray]:
         k, n, m, r = planes.shape
-        fields = ("statistic", "df", "p_value", "effect")
         if self.test == "none" or folds is None:
-            return {name: np.full(m, np.nan) for name in fields}
+            return {name: np.full(m, np.nan) for name in SHIFT}
         if self.test == "value":
             planes = planes - cube["label"].values.astype(float)[:, None, None]
         stratum = {"class": lambda: encode_labels(cube)[0], "event": lambda: cube["event"].values}
         strata = stratum[self.test]() if self.test in stratum else np.zeros(n)
-        tests = [fold_shift(planes[a, :, :, b], folds[:, b], strata) for a in range(k) for b in range(r)]
-        p = np.stack([test.p_value for test in tests])
+        step = max(1, CELLS // max(1, n))
+        tests = np.concatenate(
+            [
+                [
+                    _fold_shift(planes[a, :, start : start + step, b], folds[:, b], strata)
+                    for a in range(k)
+                    for b in range(r)
+                ]
+                for start in range(0, m, step)
+            ],
+            axis=2,
+        )  # (plane and repeat, field, configuration)
+        p = tests[:, SHIFT.index("p_value")]
         count = (~np.isnan(p)).sum(axis=0)
-        worst = np.argmin(np.where(np.isnan(p), np.inf, p), axis=0), np.arange(m)
-        out = {name: np.stack([getattr(test, name) for test in tests])[worst] for name in fields}
+        worst = np.argmin(np.where(np.isnan(p), np.inf, p), axis=0)
+        out = dict(zip(SHIFT, tests[worst, :, np.arange(m)].T, strict=True))
         out["p_value"] = np.minimum(out["p_value"] * np.maximum(count, 1), 1.0)
         return out
+
+
+def _fold_shift(values: np.ndarray, fold: np.ndarray, stratum: np.ndarray) -> np.ndarray:
+    """Return the test of each column of `values` (n, m), its fields as rows; NaN values are left out.
+
+    Within each stratum the values are ranked and compared between folds (Kruskal-Wallis, corrected for ties); the
+    statistics of the strata add up, and so do their degrees of freedom. A stratum that has a single fold, or at most
+    one value in every fold, or only tied values, says nothing and is left out; without any other the result is NaN.
+    """
+    from scipy.special import chdtrc
+    from scipy.stats import rankdata
+
+    m = values.shape[1]
+    statistic, df, between, total, spare = (np.zeros(m) for _ in range(5))
+    for code in np.unique(stratum):
+        rows = stratum == code
+        part = values[rows].astype(float)
+        present = ~np.isnan(part)
+        ranks = rankdata(part, axis=0, nan_policy="omit")
+        member = (fold[rows] == np.unique(fold[rows])[:, None]).astype(float)
+        size = member @ present
+        count = size.sum(axis=0)
+        centred = np.where(present, ranks - (count + 1) / 2, 0.0)
+        sums = member @ centred
+        ssb = np.divide(sums**2, size, out=np.zeros_like(sums), where=size > 0).sum(axis=0)
+        sst = np.einsum("nm,nm->m", centred, centred)
+        groups = (size > 0).sum(axis=0)
+        use = (groups > 1) & (count > groups) & (sst > 0)
+        statistic += np.where(use, (count - 1) * ssb / np.where(use, sst, 1.0), 0.0)
+        df += np.where(use, groups - 1, 0)
+        between, total = between + np.where(use, ssb, 0.0), total + np.where(use, sst, 0.0)
+        spare += np.where(use, count - 1, 0)
+    known = df > 0
+    left = np.maximum(spare - df, 1)
+    share = 1 - (1 - between / np.where(known, total, 1.0)) * spare / left  # as an adjusted R2: 0 is what chance gives
+    return np.where(known, [statistic, df, chdtrc(np.maximum(df, 1), statistic), np.clip(share, 0.0, 1.0)], np.nan)
 
 
 def _fold_codes(cube: xr.DataArray) -> np.ndarray | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ._check import InputError, check_count, check_rng, plain, show, warn
 from .cube.align import aligned
-from .cube.coords import sample_ids
+from .cube.coords import check_unique, sample_ids
 from .cube.values import plain_array
 from .kernels.dealing import bins, deal, deal_groups, deal_sorted
 
@@ -354,8 +354,7 @@ def per_sample(labels: Any, argument: str) -> xr.DataArray:
     if values.ndim != 1 or values.size < 2:
         raise InputError(f"`{argument}` must be one-dimensional with at least two samples; got shape {values.shape}.")
     ids = np.arange(values.size) if ids is None else ids
-    if not (index := pd.Index(ids)).is_unique:
-        raise InputError(f"`{argument}` has duplicate sample ids: {show(index[index.duplicated()].unique())}.")
+    check_unique(pd.Index(ids), f"`{argument}` has duplicate sample ids")
     missing = np.asarray(pd.isna(values))
     if missing.any():
         raise InputError(f"`{argument}` are missing for samples {show(ids[missing])}; every sample needs one.")

@@ -217,6 +217,42 @@ def _mix(x: np.ndarray) -> np.ndarray:
         return np.asarray(x ^ (x >> np.uint64(31)))
 
 
+def winners(
+    criterion: np.ndarray, draws: np.ndarray, hashes: np.ndarray | None = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the winner of each row of what is maximised, what it reached, and its tie key; NaN wins nothing.
+
+    Ties go to the first column; with the `hashes` of the names to the smallest key of name, draw and seed.
+    """
+    gaps = np.isnan(criterion)
+    values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
+    first = np.argmax(values, axis=1)
+    top = values[np.arange(len(first)), first]
+    best = np.where(gaps.all(axis=1), np.nan, top)
+    if hashes is None:
+        return first, best, np.zeros(len(first), np.uint64)
+    index = break_ties(values, best, first, hashes, draws, seed)
+    return index, best, tie_keys(hashes[index], draws, seed)
+
+
+def beats(best: np.ndarray, key: np.ndarray, other: np.ndarray, other_key: np.ndarray) -> np.ndarray:
+    """Return where winners that come later in configuration order beat the `other` ones, ties by the smaller key."""
+    tied = (best == other) & (key < other_key)
+    return np.asarray((best > other) | tied | (np.isnan(other) & ~np.isnan(best)))
+
+
+def ranking(criterion: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
+    """Return the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
+    keys = tie_keys(hashes[None, :], np.arange(len(criterion))[:, None], seed)
+    values = np.where(np.isnan(criterion), -np.inf, criterion)
+    return np.asarray(np.lexsort((keys, -values), axis=-1))
+
+
+def by_value(names: np.ndarray) -> np.ndarray:
+    """Return configurations in ascending order when they are numbers, so that ties go to the smallest; else as is."""
+    return np.argsort(names, kind="stable") if names.dtype.kind in "iuf" else np.arange(len(names))
+
+
 def break_ties(
     criterion: np.ndarray, top: np.ndarray, first: np.ndarray, hashes: np.ndarray, draws: np.ndarray, seed: int
 ) -> np.ndarray:

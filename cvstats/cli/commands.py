@@ -62,9 +62,10 @@ def write(text: str) -> None:
 
 def _analysis(options: argparse.Namespace) -> Analysis:
     cube, inner = read(options), inner_of(options.inner)
-    settings = {"regime": options.regime, "times": options.draws, "seed": options.seed, "level": options.level}
     stage("Estimating")
-    return Analysis(cube, options.metric, inner, progress=bars(), **settings)
+    return Analysis(
+        cube, options.metric, inner, options.regime, options.draws, options.seed, options.level, progress=bars()
+    )
 
 
 def report(options: argparse.Namespace) -> None:

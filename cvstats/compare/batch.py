@@ -22,7 +22,7 @@ _NAMED_CELLS = 3  # degenerate cells named in a warning
 
 @dataclass(frozen=True)
 class Batch:
-    """Numbers to test at once: `values` (and `other`) have cells first, then groups along `by`, observations last."""
+    """Numbers to test at once: cells first, then groups along `by`, observations last. `other` is zero unless given."""
 
     values: np.ndarray
     other: np.ndarray
@@ -35,6 +35,12 @@ class Batch:
     def shape(self) -> tuple[int, ...]:
         """Sizes of the cells."""
         return self.values.shape[: len(self.dims)]
+
+    @property
+    def difference(self) -> np.ndarray:
+        """`values` minus `other`; NaN where both are infinite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(self.values - self.other)
 
     def level(self, label: object) -> int:
         """Return the position of `label` among the groups."""
@@ -109,7 +115,7 @@ def batch(
         if x.sizes[by] < levels:
             raise InputError(f"`by`={by!r} needs at least {levels} levels to compare; it has {x.sizes[by]}.")
     _length(x, dims, minimum, names[0])
-    given = x
+    given = xr.zeros_like(x)
     metric = x.coords.get("metric")
     if other is not None:
         shared = [name for name in x.dims if paired or name not in dims]

@@ -119,18 +119,14 @@ def best_of(
     full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
     inside = full[3] > 1 - level
     best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
-    values = {
-        "estimate": ("configuration", scores),
-        "difference": ("configuration", full[0]),
-        "std_error": ("configuration", full[1]),
-        "statistic": ("configuration", full[2]),
-        "p_value": ("configuration", full[3]),
-        "in_set": ("configuration", inside),
+    columns = ("estimate", "difference", "std_error", "statistic", "p_value", "in_set")
+    variables = {
+        **{name: ("configuration", values) for name, values in zip(columns, (scores, *full, inside), strict=True)},
         "selected": names_of(cube["configuration"].values, best),
         "n_set": int(inside.sum()),
         "n_draws": int(usable.sum()),
     }
-    return xr.Dataset(values, coords={"configuration": cube["configuration"].variable})
+    return xr.Dataset(variables, coords={"configuration": cube["configuration"].variable})
 
 
 def distances(

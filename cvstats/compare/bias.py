@@ -83,9 +83,9 @@ def bias_table(
     groups = None if against is None else by
     data = batch(estimates, dim, other=truth, by=groups, levels=1, names=("estimates", "truth"))
     claim, true = data.values, np.where(np.isnan(data.values), np.nan, data.other)
-    bias = claim - true if direction == "maximize" else true - claim
+    bias = data.difference if direction == "maximize" else -data.difference
     m = moments(bias)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         std_error = m.std_dev / np.sqrt(m.n)
         rmse = np.sqrt(m.ss / m.n + m.mean**2)
         true_mean = np.nansum(true, -1) / m.n

@@ -203,6 +203,11 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
 def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the AUC of every configuration (placements averaged over repeats), their covariance, and sample size."""
     data = problem(cube, bound_metric("auc", cube))
+    if data.model is not None:
+        raise InputError(
+            "metric 'auc' ranks predictions of different samples, and delong_test takes them for those of one model, "
+            "but in a separate-sampling cube (dimension 'partner') every pair of folds has its own; use contrast()."
+        )
     if data.n_classes != 2 or data.p.ndim == 4:
         raise InputError("delong_test is for two classes; compare multi-class AUCs with contrast().")
     seen = ~np.isnan(data.p).any(axis=(1, 2))

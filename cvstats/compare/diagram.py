@@ -108,6 +108,7 @@ def critical_difference(
     return data.dataset(name, variables, call=call, level=level)
 
 
+@np.errstate(invalid="ignore")  # equal infinities do not differ
 def pairwise_wilcoxon(values: np.ndarray) -> np.ndarray:
     """Return Holm-adjusted p-values of all pairs (axes: cells, method, data set)."""
     k = values.shape[-2]

@@ -82,10 +82,8 @@ def t_test(
     level = check_level(level)
     data = batch(x, dim, other=other, paired=paired)
     call = call_text("t_test", dim=dim, paired=paired, mu=mu, alternative=alternative, level=level)
-    if other is None:
-        kind, mean = "one-sample t-test", one_sample(data.values)
-    elif paired:
-        kind, mean = "paired t-test", one_sample(data.values - data.other)
+    if other is None or paired:
+        kind, mean = "one-sample t-test" if other is None else "paired t-test", one_sample(data.difference)
     else:
         kind, mean = "Welch t-test", _welch(data.values, data.other)
     return _t_test(data, mean, kind, level, call, mu=mu, alternative=alternative)
@@ -152,8 +150,7 @@ def corrected_t_test(
             f"k folds; got {test_fraction!r}."
         )
     data = batch(x, dim, other=other)
-    values = data.values if other is None else data.values - data.other
-    mean = one_sample(values, inflation=float(test_fraction / (1 - test_fraction)))
+    mean = one_sample(data.difference, inflation=float(test_fraction / (1 - test_fraction)))
     call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, level=level)
     return _t_test(data, mean, "corrected resampled t-test", level, call)
 
@@ -220,18 +217,18 @@ class Mean(NamedTuple):
 def one_sample(values: np.ndarray, *, inflation: float = 0.0) -> Mean:
     """Return the mean along the last axis; `inflation` is added to 1/n."""
     m = moments(values)
-    with np.errstate(divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         std_error = m.std_dev * np.sqrt(1 / m.n + inflation)
     return Mean(m.n, m.origin, m.offset, std_error, m.n - 1.0, m.std_dev, np.abs(m.mean))
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def _welch(a: np.ndarray, b: np.ndarray) -> Mean:
     """Return the difference of means with Welch's standard error and degrees of freedom."""
     ma, mb = moments(a), moments(b)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        qa, qb = ma.std_dev**2 / ma.n, mb.std_dev**2 / mb.n
-        share = qa / (qa + qb)
-        df = 1 / (share**2 / (ma.n - 1) + (1 - share) ** 2 / (mb.n - 1))
+    qa, qb = ma.std_dev**2 / ma.n, mb.std_dev**2 / mb.n
+    share = qa / (qa + qb)
+    df = 1 / (share**2 / (ma.n - 1) + (1 - share) ** 2 / (mb.n - 1))
     few = np.minimum(ma.n, mb.n)
     return Mean(
         np.where(few < 2, few, ma.n + mb.n),
@@ -244,6 +241,7 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Mean:
     )
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def _t_test(
     data: Batch, mean: Mean, kind: str, level: float, call: str, *, mu: float = 0.0, alternative: str = "two-sided"
 ) -> xr.Dataset:

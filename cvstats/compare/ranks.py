@@ -77,7 +77,7 @@ def wilcoxon_test(
     if digits is not None:
         check_count(digits, "digits")
     data = batch(x, dim, other=other)
-    found = signed_rank(data.values if other is None else data.values - data.other, alternative, digits)
+    found = signed_rank(data.difference, alternative, digits)
     data.warn(found["n"] == 0, "Wilcoxon test: no difference other than zero")
     call = call_text("wilcoxon_test", dim=dim, alternative=alternative, digits=digits)
     return data.dataset("Wilcoxon signed-rank test", found, call=call)

@@ -192,6 +192,7 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
     return data.dataset("Pitman-Morgan test", variables, call=call, level=level, interval="t")
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return size, mean and sum of squares of O'Brien's transform per group, and the rounding noise, scale-free.
 
@@ -201,17 +202,17 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     squares = _unit(m.deviation, (-2, -1)) ** 2
     noise = rounding(squares, (-2, -1))
     n = m.n.astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean_square = squares.sum(-1) / n
-        centred = np.subtract(squares, mean_square[..., None], out=squares)
-        if (m.n < squares.shape[-1]).any():
-            centred[~m.present] = 0.0
-        factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
-        ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
-        variance = n * mean_square / (n - 1)
+    mean_square = squares.sum(-1) / n
+    centred = np.subtract(squares, mean_square[..., None], out=squares)
+    if (m.n < squares.shape[-1]).any():
+        centred[~m.present] = 0.0
+    factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
+    ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
+    variance = n * mean_square / (n - 1)
     return n, variance, ss, noise
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return t, df, correlation of sum and difference, variance ratio, ``1 - r**2`` of the pairs, and bad cells."""
     gap = np.isnan(a) | np.isnan(b)
@@ -220,20 +221,20 @@ def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     n = (~gap).sum(-1)
     df = np.where(n > 2, n - 2.0, np.nan)
     noise = np.maximum(n, 1) * rounding(np.abs(plus) + np.abs(minus), (-1,)) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ss = np.einsum("...i,...i->...", minus, minus)
-        slope = np.einsum("...i,...i->...", plus, minus) / ss
-        left = plus - slope[..., None] * minus
-        residual = np.einsum("...i,...i->...", left, left)
-        bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
-        statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
-        correlation = statistic / np.sqrt(statistic**2 + df)
-        sa, sb, sab = (np.einsum("...i,...i->...", u, v) for u, v in ((da, da), (db, db), (da, db)))
-        left_over = np.where(bad, np.nan, 1 - sab**2 / (sa * sb))
-        ratio = np.where(bad, np.nan, sa / sb)
+    ss = np.einsum("...i,...i->...", minus, minus)
+    slope = np.einsum("...i,...i->...", plus, minus) / ss
+    left = plus - slope[..., None] * minus
+    residual = np.einsum("...i,...i->...", left, left)
+    bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
+    statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
+    correlation = statistic / np.sqrt(statistic**2 + df)
+    sa, sb, sab = (np.einsum("...i,...i->...", u, v) for u, v in ((da, da), (db, db), (da, db)))
+    left_over = np.where(bad, np.nan, 1 - sab**2 / (sa * sb))
+    ratio = np.where(bad, np.nan, sa / sb)
     return statistic, np.where(bad, np.nan, df), correlation, ratio, left_over, bad
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
     """Return ``|x - centre|`` with NaN where a value is missing."""
     deviation = np.where(m.present, m.deviation, np.nan)
@@ -241,11 +242,11 @@ def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
     cuts = {"median": np.maximum(m.n - 1, 0) // 2, "mean": np.zeros_like(m.n), "trimmed": np.floor(m.n * trim)}
     cut, n, place = cuts[center][..., None], m.n[..., None], np.arange(deviation.shape[-1])
     kept = (place >= cut) & (place < n - cut)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        middle = np.where(kept, np.sort(deviation, axis=-1), 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
+    middle = np.where(kept, np.sort(deviation, axis=-1), 0.0).sum(-1, keepdims=True) / kept.sum(-1, keepdims=True)
     return np.asarray(np.abs(deviation - middle))
 
 
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def f_test(
     n: np.ndarray, mean: np.ndarray, ss: np.ndarray, noise: np.ndarray, reference: int | None = None
 ) -> dict[str, np.ndarray]:
@@ -263,14 +264,13 @@ def f_test(
     mean, ss = np.where(filled, mean, 0.0), np.where(filled, ss, 0.0)
     total, within = n.sum(-1), ss.sum(-1)
     df, df_residual = filled.sum(-1) - 1.0, total - filled.sum(-1)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        grand = (n * mean).sum(-1, keepdims=True) / total[..., None]
-        between = (n * (mean - grand) ** 2).sum(-1)
-        lost = ~((df > 0) & (df_residual > 0) & (within > total * noise**2))
-        if reference is not None:
-            lost[..., reference] = True
-        df, df_residual = np.where(lost, np.nan, df), np.where(lost, np.nan, df_residual)
-        statistic = (between / df) / (within / df_residual)
+    grand = (n * mean).sum(-1, keepdims=True) / total[..., None]
+    between = (n * (mean - grand) ** 2).sum(-1)
+    lost = ~((df > 0) & (df_residual > 0) & (within > total * noise**2))
+    if reference is not None:
+        lost[..., reference] = True
+    df, df_residual = np.where(lost, np.nan, df), np.where(lost, np.nan, df_residual)
+    statistic = (between / df) / (within / df_residual)
     return {
         "statistic": statistic,
         "df": df,

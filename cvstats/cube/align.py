@@ -9,14 +9,19 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from .arrays import batch_dims
-
 T = TypeVar("T", xr.DataArray, xr.Dataset)
+REPEATS = ("repeat", "partner", "inner_repeat")
+CORE = ("sample", "configuration", *REPEATS, "label_class")
+
+
+def batch_dims(cube: xr.DataArray) -> list[Hashable]:
+    """Return the dims that functions map over."""
+    return [dim for dim in cube.dims if dim not in CORE]
 
 
 def aligned(
     other: xr.DataArray,
-    to: xr.DataArray,
+    to: xr.DataArray | xr.Dataset,
     argument: str,
     dims: Sequence[Hashable] = ("sample", "configuration", "label_class"),
     *,

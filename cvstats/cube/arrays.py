@@ -2,12 +2,11 @@
 
 Kernels never see xarray. They get a `Problem`: sample axis first, then columns (configurations, with batch dims
 folded in), then repeats. Partners of a separate-sampling cube and inner repeats are averaged like repeats, so they
-share that axis.
+share that axis; rank metrics, which compare samples, are told which model made each prediction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,20 +16,13 @@ from cvstats._check import InputError, show
 from cvstats.kernels import Problem
 from cvstats.kernels.scan import scan
 
+from .align import REPEATS, batch_dims
 from .kinds import encode
 from .make import check_cube, class_names, is_lazy
 from .values import unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
-
-REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = ("sample", "configuration", *REPEATS, "label_class")
-
-
-def batch_dims(cube: xr.DataArray) -> list[Hashable]:
-    """Return the dims that functions map over."""
-    return [dim for dim in cube.dims if dim not in CORE]
 
 
 def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
@@ -128,10 +120,48 @@ def as_problem(cube: xr.DataArray, metric: Metric | None = None) -> Problem:
         n_classes,
         kind,
         threshold(cube),
+        None if metric is None else models(cube, metric),
         finite=name,
         names=coords["configuration"].values,
         complexity=coords["complexity"].values.astype(float) if "complexity" in coords else None,
     )
+
+
+def models(cube: xr.DataArray, metric: Metric) -> np.ndarray | None:
+    """Return which model made each prediction of a separate-sampling cube, (sample, repeat, partner); -1 for none.
+
+    Partner j of a class-0 sample of fold i is the model that left out folds i of class 0 and j of class 1; so is
+    partner i of a class-1 sample of fold j. Only rank metrics ask, for they compare predictions of different samples.
+    """
+    if metric.family != "rank" or "partner" not in cube.dims:
+        return None
+    what = f"metric {metric.name!r} of a separate-sampling cube (dimension 'partner')"
+    y, n_classes = encode_labels(cube)
+    if n_classes != 2:
+        raise InputError(f"{what} is for two classes, but the cube has {n_classes}.")
+    if "fold" not in cube.coords:
+        raise InputError(
+            f"{what} compares predictions of one model, which is known by the folds it left out, but the cube has no "
+            "coordinate 'fold'; give as_cube(..., folds=...)."
+        )
+    partner = cube["partner"].values if "partner" in cube.coords else np.arange(cube.sizes["partner"])
+    sizes = {dim: cube.sizes[dim] for dim in ("sample", "repeat") if dim in cube.dims}
+    wide = cube["fold"].variable.set_dims(sizes)  # type: ignore[no-untyped-call]
+    fold = wide.transpose(*sizes).values.reshape(cube.sizes["sample"], -1)
+    held = np.isfinite(y)[:, None] & (fold != ("" if fold.dtype.kind in "UO" else -1))
+    if not np.isin(fold[held], partner).all():
+        raise InputError(
+            f"{what} needs every fold among the partners; coordinate 'fold' holds "
+            f"{show(unique(fold[held & ~np.isin(fold, partner)]))}, 'partner' holds {show(partner)}."
+        )
+    order = np.argsort(partner, kind="stable")
+    own = order[np.searchsorted(partner[order], np.where(held, fold, partner[0]))][:, :, None]  # place of its own fold
+    other = np.arange(len(partner))
+    first, second = (y == 0)[:, None, None], (y == 1)[:, None, None]
+    number = np.where(first, own * len(partner) + other, other * len(partner) + own)
+    number[~held] = -1
+    both = [np.isin(number, number[np.broadcast_to(side, number.shape)]) for side in (first, second)]
+    return np.where(both[0] & both[1], number, -1)
 
 
 def check_finite(p: np.ndarray, metric: str, samples: np.ndarray | None = None) -> None:

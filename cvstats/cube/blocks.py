@@ -158,6 +158,8 @@ def _each(job: _Job, data: Problem, pick: np.ndarray | None, progress: str, step
             local = slice(None) if inside.size == stop - start else inside
             blocks.append((block, inside + start, local))
     if not hasattr(data.p, "__dask_graph__"):
+        if not progress:
+            return [job(*block, _nothing) for block in blocks]
         with ticker(progress, len(blocks) * steps) as tick:
             return [job(*block, tick) for block in blocks]
     return _on_dask(job, [(*block, _nothing) for block in blocks], -2, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
+from .align import aligned
 from .values import plain_array, plain_strings, unmasked
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
-Indexes = Mapping[Hashable, pd.Index]  # the names along each dim of the predictions
 
 
 def sample_ids(values: Any) -> np.ndarray | None:
@@ -26,30 +25,38 @@ def sample_ids(values: Any) -> np.ndarray | None:
     return None
 
 
-def sample_variable(values: Any, name: str, indexes: Indexes) -> xr.Variable:
-    """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`."""
-    _refuse_masked(values, ARGUMENTS[name], indexes)
-    if name == "fold":
-        values = _fold_table(values, indexes)
-    variable = _by_sample(values, ARGUMENTS[name], indexes)
-    return checked(variable, name, indexes)
+def check_unique(index: pd.Index, rule: str) -> None:
+    """Raise naming what an index holds more than once; `rule` is what the message says of it."""
+    if not index.is_unique:
+        raise InputError(f"{rule}: {show(index[index.duplicated()].unique())}.")
 
 
-def _refuse_masked(values: Any, argument: str, indexes: Indexes) -> None:
-    for given in values if isinstance(values, (list, tuple)) else [values]:
-        part = given[1] if isinstance(given, tuple) and len(given) == 2 else given  # (train, test)
+def sample_variable(values: Any, name: str, to: xr.Dataset) -> xr.Variable:
+    """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`; `to` has all the dims."""
+    _refuse_masked(values, ARGUMENTS[name], to)
+    table = _fold_table(values, to) if name == "fold" else values
+    return checked(_by_sample(table, ARGUMENTS[name], to), name, to)
+
+
+def _refuse_masked(values: Any, argument: str, to: xr.Dataset) -> None:
+    for part in _test_parts(values) if isinstance(values, (list, tuple)) else [values]:
         if np.ma.is_masked(part) and np.ndim(part):
             rows = np.flatnonzero(np.ma.getmaskarray(part).reshape(len(part), -1).any(axis=1))
-            samples = indexes["sample"]
+            samples = to.indexes["sample"]
             named = part is values and len(part) == len(samples)
             where = f"for samples {show(samples[rows])}" if named else f"in places {show(rows)}"
             raise InputError(f"`{argument}` are masked {where}; give every sample its value, or leave the sample out.")
 
 
-def checked(variable: xr.Variable, name: str, indexes: Indexes) -> xr.Variable:
+def _test_parts(parts: Any) -> list[Any]:
+    """Return the members of a list, of pairs (train, test) the second."""
+    return [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in parts]
+
+
+def checked(variable: xr.Variable, name: str, to: xr.Dataset) -> xr.Variable:
     """Return the coordinate in its stored form; raise when its values break the contract."""
     if name == "fold":
-        variable = _checked_folds(variable, indexes)
+        variable = _checked_folds(variable, to)
     elif name != "weight":
         variable = variable.copy(data=plain_array(variable.values))
     check_sample_values(name, variable)
@@ -79,37 +86,37 @@ def check_sample_values(name: str, variable: xr.Variable) -> None:
             raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
 
 
-def _checked_folds(variable: xr.Variable, indexes: Indexes) -> xr.Variable:
+def _checked_folds(variable: xr.Variable, to: xr.Dataset) -> xr.Variable:
     values = variable.values
     if values.dtype.kind == "O" and values.size and all(type(value) is float for value in values.ravel()):
         values = values.astype(float)
     variable = variable.copy(data=plain_strings(values))
-    if "repeat" in variable.dims and "repeat" not in indexes:
+    if "repeat" in variable.dims and "repeat" not in to.dims:
         if variable.sizes["repeat"] != 1:
             raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
         variable = variable.isel(repeat=0)
     return variable
 
 
-def _fold_table(folds: Any, indexes: Indexes) -> Any:
+def _fold_table(folds: Any, to: xr.Dataset) -> Any:
     """Return fold ids with named dims, from ids per sample [x repeat] or from the test indices of each fold."""
     if isinstance(folds, pd.DataFrame):
         return xr.DataArray(folds.to_numpy(), dims=("sample", "repeat"), coords={"sample": folds.index.to_numpy()})
     if isinstance(folds, (xr.DataArray, pd.Series)):
         return folds
     if isinstance(folds, (list, tuple)) and folds:
-        pairs = [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in folds]  # (train, test)
-        if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in pairs):
-            return _from_indices(pairs, indexes["sample"])
+        parts = _test_parts(folds)
+        if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts):
+            return _from_indices(parts, to.indexes["sample"])
     try:
         table = np.asarray(unmasked(folds))
     except ValueError:
         raise InputError("`folds` must be ids per sample [x repeat], or one array of test indices per fold.") from None
-    n, repeats = (len(indexes.get(dim, [0])) for dim in ("sample", "repeat"))
+    n, repeats = to.sizes["sample"], to.sizes.get("repeat", 1)
     if table.shape == (n, repeats):
         return xr.DataArray(table, dims=("sample", "repeat"))
     if table.shape != (n,):
-        also = f" x {repeats} repeats" if "repeat" in indexes else ""
+        also = f" x {repeats} repeats" if "repeat" in to.dims else ""
         raise InputError(
             f"`folds` has shape {table.shape} and does not cover the {n} samples{also}; "
             "give one fold id per sample [and repeat]."
@@ -134,43 +141,21 @@ def _from_indices(parts: list[np.ndarray], samples: pd.Index) -> np.ndarray:
     return folds
 
 
-def _by_sample(values: Any, argument: str, indexes: Indexes) -> xr.Variable:
+def _by_sample(values: Any, argument: str, to: xr.Dataset) -> xr.Variable:
     """Return `values` along the samples: matched by id when they carry ids, else by position."""
     if not isinstance(values, xr.DataArray):
-        ids, array, n = sample_ids(values), plain_array(values), len(indexes["sample"])
+        ids, array, n = sample_ids(values), plain_array(values), to.sizes["sample"]
         if array.ndim != 1 or (ids is None and len(array) != n):
             raise InputError(
                 f"`{argument}` has shape {array.shape} but `predictions` has {n} samples; give one per sample."
             )
-        variable = xr.Variable("sample", array)
-        return variable if ids is None else _match(variable, "sample", pd.Index(ids), argument, indexes)
+        values = xr.DataArray(array, dims="sample", coords={} if ids is None else {"sample": ids})
     if "sample" not in values.dims:
         raise InputError(f"`{argument}` has no dimension 'sample'; found {show(values.dims)}.")
-    extra = [dim for dim in values.dims if dim not in indexes and not (dim == "repeat" and argument == "folds")]
+    extra = [dim for dim in values.dims if dim not in to.dims and not (dim == "repeat" and argument == "folds")]
     if extra:
         raise InputError(f"`{argument}` has dimensions {show(extra)} that `predictions` lacks.")
-    variable = values.variable
     for dim in values.dims:
-        if dim in values.indexes and dim in indexes:
-            variable = _match(variable, dim, values.indexes[dim], argument, indexes)
-        elif dim in indexes and values.sizes[dim] != len(indexes[dim]):
-            raise InputError(
-                f"`{argument}` has {values.sizes[dim]} along {dim!r} but `predictions` has {len(indexes[dim])}."
-            )
-    return variable
-
-
-def _match(values: xr.Variable, dim: Hashable, ids: pd.Index, argument: str, indexes: Indexes) -> xr.Variable:
-    """Return the values in the order of the predictions along `dim`, by id; raise naming what only one side has."""
-    known = indexes[dim]
-    if not ids.is_unique:
-        raise InputError(f"`{argument}` has duplicate {dim} ids: {show(ids[ids.duplicated()].unique())}.")
-    if ids.equals(known):
-        return values
-    only_here, only_there = ids.difference(known, sort=False), known.difference(ids, sort=False)
-    if len(only_here) or len(only_there):
-        raise InputError(
-            f"{dim} ids do not match: only in `{argument}`: {show(only_here) or 'none'}; "
-            f"only in `predictions`: {show(only_there) or 'none'}."
-        )
-    return values.isel({dim: ids.get_indexer(known)})
+        if dim in values.indexes and dim in to.dims:
+            check_unique(values.indexes[dim], f"`{argument}` has duplicate {dim} ids")
+    return aligned(values, to, argument, values.dims, owner="`predictions`").variable

@@ -27,7 +27,7 @@ def settle(
     positive: Any,
     threshold: float | None,
     classes: Sequence[Hashable] | None,
-) -> tuple[xr.Variable, Names]:
+) -> tuple[xr.Variable, dict[Hashable, Any]]:
     """Return the predictions as they are stored and the coordinates that say what they are."""
     settled = {name: coords[name].values.item() for name in SETTLED if name in coords}
     if settled.get("kind") == "label" and "classes" in settled and kind in (None, "label"):
@@ -49,8 +49,8 @@ def settle(
     if kind == "value" or survival:
         if label.dtype.kind not in "fiub":
             raise InputError(f"`labels` must be numbers for kind={kind!r}; found {show(found)}.")
-        return data, {"kind": _scalar(kind)}
-    extra: Names = {"kind": _scalar(kind)}
+        return data, {"kind": kind}
+    extra: dict[Hashable, Any] = {"kind": kind}
     known = found if classes is None else [plain(name) for name in classes]
     if "label_class" in data.dims:
         known = [plain(name) for name in coords["label_class"].values]
@@ -61,7 +61,7 @@ def settle(
         positive = positive_class(known, positive)
         data = data.isel(label_class=known.index(positive))  # nothing is lost: the two columns add up to one
     elif kind == "label" and len(known) > 2:
-        return _as_codes(data, known, found), {**extra, "classes": _scalar(json.dumps(known))}
+        return _as_codes(data, known, found), {**extra, "classes": json.dumps(known)}
     elif len(known) > 2:
         raise InputError(
             f"kind={kind!r} with one value per prediction needs two classes, but `labels` hold "
@@ -69,17 +69,20 @@ def settle(
         )
     positive = positive_class(known, positive)
     if kind == "label":
-        names = [next((name for name in known if name != positive), _other(data, positive)), positive]
+        others = [name for name in known if name != positive]
+        if not others and not on_dask(data):  # labels of one class: the other is what else is predicted
+            others = [name for name in unique(data.values) if name != positive]
+        names = [others[0] if len(others) == 1 else None, positive]
         data = _as_codes(data, names, found)
-        extra["classes"] = _scalar(json.dumps(names))
+        extra["classes"] = json.dumps(names)
     elif threshold is not None or kind == "probability":
-        extra["threshold"] = _scalar(0.5 if threshold is None else float(threshold))
-    return data, {**extra, "positive": _scalar(positive)}
+        extra["threshold"] = 0.5 if threshold is None else float(threshold)
+    return data, {**extra, "positive": positive}
 
 
 def _again(
     data: xr.Variable, coords: Names, settled: dict[str, Any], positive: Any, threshold: float | None
-) -> tuple[xr.Variable, Names]:
+) -> tuple[xr.Variable, dict[Hashable, Any]]:
     """Return a cube of class codes as it is, when given once more."""
     names = json.loads(settled["classes"])
     if positive is not None and plain(positive) != settled.get("positive"):
@@ -172,30 +175,16 @@ def _encode_predictions(values: np.ndarray, names: list[Any]) -> np.ndarray:
                     "Convert numbers with .astype(float) and class names to strings."
                 )
     codes = encode(values, names)
-    if (codes == -1).any():
-        raise InputError(
-            f"`predictions` hold {show(unique(values[codes == -1]))}, not among the classes {show(_present(names))}. "
-            "Name every class with `classes=`, or correct the predictions."
-        )
+    remedy = " Name every class with `classes=`, or correct the predictions."
+    _check_known(unique(values[codes == -1]), names, "predictions", remedy)
     return codes
 
 
-def _other(data: xr.Variable, positive: Any) -> Any:
-    """Return the one class that is predicted beside `positive`, when the labels hold a single class."""
-    if on_dask(data):
-        return None
-    others = [name for name in unique(data.values) if name != positive]
-    return others[0] if len(others) == 1 else None
-
-
-def _present(names: list[Any]) -> list[Any]:
-    return [name for name in names if name is not None]
-
-
-def _check_known(found: list[Any], names: list[Any]) -> None:
+def _check_known(found: list[Any], names: list[Any], argument: str = "labels", remedy: str = "") -> None:
     stray = [name for name in found if name not in names]
     if stray:
-        raise InputError(f"`labels` hold {show(stray)}, not among the classes {show(_present(names))}.")
+        known = show(name for name in names if name is not None)
+        raise InputError(f"`{argument}` hold {show(stray)}, not among the classes {known}.{remedy}")
 
 
 def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
@@ -218,7 +207,7 @@ def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
 
 def _sum_gap(data: xr.Variable) -> float:
     gap = np.abs(data.values.sum(axis=data.dims.index("label_class"), dtype=float) - 1)
-    return float(np.nanmax(gap)) if not np.isnan(gap).all() else 0.0
+    return float(np.fmax.reduce(gap, axis=None, initial=0.0))
 
 
 def _check_threshold(threshold: Any, kind: str) -> None:
@@ -242,7 +231,3 @@ def _as_numbers(data: xr.Variable) -> xr.Variable:
         f"`predictions` have dtype {dtype}, which is not numeric. Convert with .astype(float), "
         "or give class names with kind='label'."
     )
-
-
-def _scalar(value: Any) -> xr.Variable:
-    return xr.Variable((), value)

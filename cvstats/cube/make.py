@@ -7,16 +7,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels.scan import Scan, scan
 
-from .coords import ARGUMENTS, check_sample_values, checked, sample_ids, sample_variable
+from .coords import ARGUMENTS, check_sample_values, check_unique, checked, sample_ids, sample_variable
 from .kinds import KINDS, SETTLED, settle
 from .predictions import named_predictions
-from .values import on_dask, plain_array, unique
+from .values import plain_array, unique
 
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 
@@ -98,20 +97,19 @@ def as_cube(
     ids = sample_ids(labels)
     if ids is not None and not has_ids and len(ids) == data.sizes["sample"]:
         coords["sample"] = xr.Variable("sample", ids)  # predictions without ids are in the order of the labels
-    indexes = {dim: pd.Index(coords[dim].values) for dim in data.dims}
+    axes = xr.Dataset(coords={dim: coords[dim] for dim in data.dims})
     values = {"label": labels, "fold": folds, "group": groups, "weight": weights, "event": event}
     for name, value in values.items():
         if value is not None:
-            coords[name] = sample_variable(value, name, indexes)
+            coords[name] = sample_variable(value, name, axes)
         elif name in coords:
-            coords[name] = checked(coords[name], name, indexes)
+            coords[name] = checked(coords[name], name, axes)
     _check_labels(data, coords)
     data, extra = settle(data, coords, kind=kind, positive=positive, threshold=threshold, classes=classes)
     kept = {name: value for name, value in coords.items() if set(value.dims) <= set(data.dims) and name not in SETTLED}
-    coords = kept | extra
-    cube = xr.DataArray(data, coords=coords, name="prediction")
+    cube = xr.DataArray(data, coords=kept | extra, name="prediction")
     _check_names(cube)
-    settled = str(coords["kind"].values)
+    settled = str(cube["kind"].values)
     if settled != "label" and not is_lazy(cube):
         check_values(cube.values, settled, 0, "predictions")
     return cube
@@ -175,7 +173,7 @@ def check_form(cube: xr.DataArray) -> str:
             )
     kind = str(coords["kind"].values.item())
     check_option(kind, KINDS, "kind")
-    needed = _needed_coordinate(cube, kind)
+    needed = _source_of_classes(cube)
     if needed is not None and needed not in coords:
         raise InputError(f"`cube` of kind {kind!r} has no coordinate {needed!r}. Make it with as_cube().")
     _check_names(cube)
@@ -188,20 +186,21 @@ def check_form(cube: xr.DataArray) -> str:
 
 def is_lazy(cube: xr.DataArray) -> bool:
     """Return whether the cube is backed by dask, so that nothing may load it whole."""
-    return on_dask(cube.variable)
+    return hasattr(cube.variable._data, "__dask_graph__")
 
 
 def class_names(cube: xr.DataArray) -> list[Any] | None:
     """Return the classes in the order of their codes (binary: negative, positive), or None for numeric labels."""
     coords = cube.coords.variables
-    kind = str(coords["kind"].values.item())
-    if kind == "value" or "event" in coords:
+    source = _source_of_classes(cube)
+    if source is None:
         return None
-    if "label_class" in cube.dims:
-        return [plain(name) for name in coords["label_class"].values]
-    if kind == "label":
-        return list(json.loads(str(coords["classes"].values.item())))
-    positive = plain(coords["positive"].values.item())
+    if source == "label_class":
+        return [plain(name) for name in coords[source].values]
+    settled = coords[source].values.item()
+    if source == "classes":
+        return list(json.loads(settled))
+    positive = plain(settled)
     others = [name for name in unique(coords["label"].values) if name != positive]
     return [others[0] if others else None, positive]
 
@@ -242,8 +241,9 @@ def _fractions(values: np.ndarray) -> bool:
     return any(bool(np.any(np.abs(tile - np.rint(tile)) > 0)) for tile in tiles)
 
 
-def _needed_coordinate(cube: xr.DataArray, kind: str) -> str | None:
-    """Return the coordinate that predictions of this kind cannot be read without."""
+def _source_of_classes(cube: xr.DataArray) -> str | None:
+    """Return the coordinate that names the classes, without which predictions of classes cannot be read."""
+    kind = str(cube.coords.variables["kind"].values.item())
     if kind == "value" or "event" in cube.coords.variables:
         return None
     if "label_class" in cube.dims:
@@ -253,17 +253,12 @@ def _needed_coordinate(cube: xr.DataArray, kind: str) -> str | None:
 
 def _check_names(cube: xr.DataArray) -> None:
     for dim, index in cube.indexes.items():
-        if not index.is_unique:
-            raise InputError(
-                f"{dim} names must be unique; found more than once: {show(index[index.duplicated()].unique())}."
-            )
+        check_unique(index, f"{dim} names must be unique; found more than once")
 
 
 def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
     """Raise for infinite labels, and for missing ones unless every prediction of the sample is missing too."""
     label = coords["label"]
-    if "sample" not in label.dims:
-        raise InputError(f"coordinate 'label' must have the dimension 'sample'; found {show(label.dims)}.")
     if label.dtype.kind not in "Of":
         return
     if label.dtype.kind == "f":

@@ -41,9 +41,8 @@ def named_predictions(
     else:
         values, found = _from_tables(predictions)
         heads = found.pop("columns", None)
-        framed = isinstance(predictions, pd.DataFrame)
         said = given["classes"] is not None
-        unnamed = given["configurations"] is None and (framed or "configuration" not in found)
+        unnamed = given["configurations"] is None and "configuration" not in found
         if label_names is not None and (values.ndim > 2 or unnamed) and _are_classes(values, label_names):
             if values.ndim == 2:
                 raise InputError(
@@ -52,10 +51,10 @@ def named_predictions(
                 )
             given = {**given, "classes": label_names}
         data = _name_axes(values, given["classes"], kind)
-        if framed and "label_class" in data.dims:  # one configuration: its columns are the classes
-            heads = found.pop("configuration")
         if heads is not None and given["classes"] is not None and "label_class" in data.dims:
             data = data.isel(label_class=_class_order(heads, given["classes"], said))
+        elif heads is not None and data.ndim == 2:
+            found["configuration"] = heads
         coords = {dim: _names(names, dim) for dim, names in found.items()}
     for argument, names in given.items():
         dim = "label_class" if argument == "classes" else argument[:-1]
@@ -86,28 +85,23 @@ def named_predictions(
 def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
     if "sample" not in predictions.dims:
         raise InputError(f"`predictions` has no dimension 'sample'; found {show(predictions.dims)}. Rename one to it.")
+    if "configuration" not in predictions.dims:
+        predictions = predictions.expand_dims("configuration", predictions.dims.index("sample") + 1)
     data = predictions.variable
     if on_dask(data):
         data = data.copy(data=unmasked(data.data))
-    if "configuration" not in data.dims:
-        at = data.dims.index("sample") + 1
-        dims = [*data.dims[:at], "configuration", *data.dims[at:]]
-        data = data.set_dims({dim: data.sizes.get(dim, 1) for dim in dims})  # type: ignore[no-untyped-call]
     coords: Names = {}
     for name, coord in predictions.coords.items():
-        index = predictions.indexes.get(name)
-        if not isinstance(index, pd.MultiIndex):
-            coords[name] = coord.variable.to_base_variable()
-        elif name in data.dims:
-            coords[name] = _names(index.to_numpy(), name)
-    if "configuration" in coords and coords["configuration"].ndim == 0:
-        coords["configuration"] = xr.Variable("configuration", [coords["configuration"].values.item()])
-    for dim in set(coords) & set(data.dims):
-        coords[dim] = coords[dim].copy(data=plain_strings(coords[dim].values))
+        variable = coord.variable.to_base_variable()
+        if isinstance(predictions.indexes.get(name), pd.MultiIndex):
+            if name in data.dims:
+                coords[name] = _names(predictions.indexes[name].to_numpy(), name)
+        else:
+            coords[name] = variable.copy(data=plain_strings(variable.values)) if name in data.dims else variable
     return data, coords
 
 
-def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
+def _from_tables(predictions: Any) -> tuple[Any, dict[str, Any]]:
     """Return an array and the names it came with, from frames, series, mappings, lists or arrays."""
     if isinstance(predictions, pd.Series):
         predictions = predictions.to_frame()
@@ -117,10 +111,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
                 "`predictions` is a long table (columns sample, configuration, prediction); "
                 "use read_predictions() for it. as_cube() takes one column per configuration."
             )
-        names: dict[Hashable, Any] = {
-            "sample": predictions.index.to_numpy(),
-            "configuration": predictions.columns.to_numpy(),
-        }
+        names = {"sample": predictions.index.to_numpy(), "columns": predictions.columns.to_numpy()}
         return frame_values(predictions), names
     if isinstance(predictions, Mapping):
         values, names = _stack(list(predictions.values()))
@@ -135,7 +126,7 @@ def _from_tables(predictions: Any) -> tuple[Any, dict[Hashable, Any]]:
         ) from None
 
 
-def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
+def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[str, Any]]:
     """Return one array per configuration side by side, and the names that Series and DataFrames bring."""
     arrays = [frame_values(c) if isinstance(c, pd.DataFrame) else unmasked(c) for c in columns]
     shapes = {array.shape for array in arrays}
@@ -148,10 +139,8 @@ def _stack(columns: list[Any]) -> tuple[np.ndarray, dict[Hashable, Any]]:
     for named, who, what in ((indexes, "Series", "index"), (heads, "DataFrames", "order of columns")):
         if any(not names.equals(named[0]) for names in named):
             raise InputError(f"`predictions`: {who} per configuration must share one {what}; align them first.")
-    names: dict[Hashable, Any] = {"sample": indexes[0].to_numpy()} if indexes else {}
-    if heads:
-        names["columns"] = heads[0].to_numpy()
-    return np.stack(arrays, axis=1), names
+    found = {"sample": indexes[:1], "columns": heads[:1]}
+    return np.stack(arrays, axis=1), {what: names[0].to_numpy() for what, names in found.items() if names}
 
 
 def _class_order(columns: Any, classes: Sequence[Hashable], said: bool) -> list[int]:
@@ -227,7 +216,6 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     hidden = np.ma.getmaskarray(values) if np.ma.is_masked(values) else [name is np.ma.masked for name in values]
     if np.any(hidden):
         raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
-    values = np.asarray(values) if hasattr(values, "dtype") else values
     if any(isinstance(name, tuple) for name in values[:1]):
         values = [str(tuple(map(plain, name))) for name in values]
     array = np.asarray(values)

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed
 from .refuse import refuse_scores
+
+__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
 
 READERS = (long, wide, tidymodels, caret, mlr3, openml, amlb, autogluon, h2o, mljar, pycaret, weka, julearn, jadbio)
 DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]

@@ -204,6 +204,8 @@ class delong:  # noqa: N801
             return f"it is for the auc of two classes, not {evidence.metric.name}"
         if evidence.cube.sizes.get("repeat", 1) > 1:
             return "it is for one repeat"
+        if "partner" in evidence.cube.dims:
+            return "it is for predictions of one model, not for classes sampled separately"
         return _fixed_only(evidence) or _plain_only(evidence)
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ Constants and rules were tuned on refitted learners; see the coverage study in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,55 +59,20 @@ def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
     return float(max(0.0, middle - half)), float(min(1.0, middle + half))
 
 
-class UnitSpread(NamedTuple):
-    """Wilson's limits at n(c) = c (1 - c) / (kappa c (1 - c) / n_eff + psi V_s)."""
-
-    n_eff: float
-    kappa: float
-    extra: float  # psi * V_s
-
-    def size(self, centre: float) -> float:
-        """Return n(c)."""
-        edge = 1 / (2 * self.n_eff)
-        c = min(max(centre, edge), 1 - edge)
-        wobble = c * (1 - c)
-        return wobble / (self.kappa * wobble / self.n_eff + self.extra)
-
-    def limits(self, centre: float, t: float) -> tuple[float, float]:
-        """Return the limits around a centre at quantile t."""
-        return wilson_limits(min(max(centre, 0.0), 1.0), self.size(centre), t)
-
-    def error(self, centre: float) -> float:
-        """Return the standard error at a centre."""
-        c = min(max(centre, 0.0), 1.0)
-        return float(np.sqrt(c * (1 - c) / self.size(centre)))
-
-
-class LogSpread(NamedTuple):
-    """A constant standard error on the scale; the other two are there because a `UnitSpread` has three numbers."""
-
-    std_error: float
-    kappa: float = np.nan
-    extra: float = np.nan
-
-    def limits(self, centre: float, t: float) -> tuple[float, float]:
-        """Return the limits around a centre at quantile t."""
-        return centre - t * self.std_error, centre + t * self.std_error
-
-    def error(self, centre: float) -> float:
-        """Return the standard error at a centre."""
-        return self.std_error
+Spread = tuple[float, float, float]  # on the unit scale n_eff, kappa and psi V_s; on the log scale a standard error
 
 
 @dataclass(frozen=True)
 class UnitScale:
-    """A metric with two ends, mapped to [0, 1] with 1 the best."""
+    """A metric with two ends, mapped to [0, 1] with 1 the best: Wilson's limits.
+
+    At a centre c they are those of n(c) = c (1 - c) / (kappa c (1 - c) / n_eff + psi V_s) samples.
+    """
 
     best: float
     worst: float
-    spread_type = UnitSpread
 
-    def forward(self, value: float) -> float:
+    def forward(self, value: Any) -> Any:
         """Return a value on the scale."""
         return (value - self.worst) / (self.best - self.worst)
 
@@ -115,19 +80,31 @@ class UnitScale:
         """Return a value in the metric's unit."""
         return self.worst + value * (self.best - self.worst)
 
-    def error_back(self, centre: float, error: float) -> float:
-        """Return a standard error in the metric's unit."""
-        return error * abs(self.best - self.worst)
-
-    def spread(self, evidence: Evidence, kappa: float, psi: float) -> UnitSpread:
+    def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
-        theta = (evidence.scores - self.worst) / (self.best - self.worst)
+        theta = self.forward(evidence.scores)
         noise = float(np.nansum(evidence.variance)) / width2
         wobble = float(np.nansum(theta * (1 - theta)))
         n = float(evidence.n)
         n_eff = min(n, max(wobble / noise, 1.0)) if noise > 0 and wobble > 0 else n
-        return UnitSpread(n_eff, kappa, psi * selection_variance(evidence) / width2)
+        return n_eff, kappa, psi * selection_variance(evidence) / width2
+
+    def size(self, spread: Spread, centre: float) -> float:
+        """Return n(c)."""
+        n_eff, kappa, extra = spread
+        c = min(max(centre, 1 / (2 * n_eff)), 1 - 1 / (2 * n_eff))
+        wobble = c * (1 - c)
+        return wobble / (kappa * wobble / n_eff + extra)
+
+    def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
+        """Return the limits around a centre at quantile t, on the scale."""
+        return wilson_limits(min(max(centre, 0.0), 1.0), self.size(spread, centre), t)
+
+    def error(self, spread: Spread, centre: float) -> float:
+        """Return the standard error at a centre in the metric's unit."""
+        c = min(max(centre, 0.0), 1.0)
+        return float(np.sqrt(c * (1 - c) / self.size(spread, centre))) * abs(self.best - self.worst)
 
 
 @dataclass(frozen=True)
@@ -136,41 +113,42 @@ class LogScale:
 
     best: float
     worst: float  # infinite
-    spread_type = LogSpread
 
-    @property
-    def sign(self) -> int:
-        """+1 when the metric grows with performance."""
-        return 1 if self.best > self.worst else -1
+    def loss(self, value: Any) -> Any:
+        """Return how far a value is from the best."""
+        return self.best - value if self.best > self.worst else value - self.best
 
     def forward(self, value: float) -> float:
         """Return a value on the scale."""
-        loss = (self.best - value) * self.sign
+        loss = self.loss(value)
         return -float(np.log(loss)) if loss > 0 else np.inf
 
     def back(self, value: float) -> float:
         """Return a value in the metric's unit."""
-        return self.best - self.sign * float(np.exp(-value))
+        return self.best + float(np.copysign(np.exp(-value), self.worst))
 
-    def error_back(self, centre: float, error: float) -> float:
-        """Return a standard error in the metric's unit."""
-        return float(np.exp(-centre)) * error
-
-    def spread(self, evidence: Evidence, kappa: float, psi: float) -> LogSpread:
+    def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
-        loss = (self.best - evidence.scores) * self.sign
+        loss, centre = self.loss(evidence.scores), self.loss(evidence.estimate)
         good = np.isfinite(loss) & np.isfinite(evidence.variance)
         square = float((loss[good] ** 2).sum())
-        centre = (self.best - evidence.estimate) * self.sign
         if square <= 0 or not centre > 0:
-            return LogSpread(0.0)
+            return 0.0, np.nan, np.nan
         own = float(evidence.variance[good].sum()) / square
         if evidence.wins is not None:  # poor configurations have large losses and little relative noise
             used = good & (loss > 0)
             share = evidence.wins[used]
             if share.sum() > 0:
                 own = max(own, float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum()))
-        return LogSpread(float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)))
+        return float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)), np.nan, np.nan
+
+    def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
+        """Return the limits around a centre at quantile t, on the scale."""
+        return centre - t * spread[0], centre + t * spread[0]
+
+    def error(self, spread: Spread, centre: float) -> float:
+        """Return the standard error at a centre in the metric's unit."""
+        return float(np.exp(-centre)) * spread[0]
 
 
 def selection_variance(evidence: Evidence) -> float:
@@ -208,20 +186,18 @@ class Calibration:
         from scipy.special import stdtrit
 
         scale = (UnitScale if np.isfinite(self.worst) else LogScale)(self.best, self.worst)
-        spread = scale.spread_type(self.first, self.kappa, self.extra)
+        spread = self.first, self.kappa, self.extra
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         centre = scale.forward(self.estimate)
-        low, high = spread.limits(centre, t)
-        if not np.isnan(self.other):
-            high = max(high, spread.limits(scale.forward(self.other), t)[1])
-        if not np.isnan(self.towards):
-            naive = scale.spread_type(self.naive_first, 1.0, 0.0)
-            high = max(high, naive.limits(scale.forward(self.towards), t)[1])
+        low, high = scale.limits(spread, centre, t)
+        for other, around in ((self.other, spread), (self.towards, (self.naive_first, 1.0, 0.0))):
+            if not np.isnan(other):
+                high = max(high, scale.limits(around, scale.forward(other), t)[1])
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
         if self.unseen:
             ends[1] = max(ends[1], self._largest_loss(level))
-        return float(ends[0]), float(ends[1]), scale.error_back(centre, spread.error(centre))
+        return float(ends[0]), float(ends[1]), scale.error(spread, centre)
 
     def _largest_loss(self, level: float) -> float:
         """Return the largest loss that is plausible though no sample was misclassified.

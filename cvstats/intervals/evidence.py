@@ -46,12 +46,9 @@ class Method(Protocol):
     @property
     def name(self) -> str:
         """Its name in results."""
-        ...
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
-        ...
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        ...

@@ -22,8 +22,7 @@ OUTER_STREAM, INNER_STREAM = 1, 2  # keep these draws apart from those of the es
 
 
 def _seed(evidence: Evidence, *key: int) -> int:
-    words = np.random.SeedSequence(evidence.seed, spawn_key=(2**31, *key)).generate_state(2, np.uint64)
-    return int(words[0])
+    return int(np.random.SeedSequence(evidence.seed, spawn_key=(2**31, *key)).generate_state(2, np.uint64)[0])
 
 
 def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
@@ -48,11 +47,8 @@ def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
         rules = Rules(seed=_seed(evidence, INNER_STREAM, start))
         out = decide(evidence.metric, data, Given(choose), rules, judge=Given(judge))
         values = out.value.reshape(len(block), inner)
-        used = ~np.isnan(values)
-        total = np.where(used, values, 0.0).sum(axis=1)
-        estimates[start : start + len(block)] = np.where(
-            used.any(axis=1), total / np.maximum(used.sum(axis=1), 1), np.nan
-        )
+        with np.errstate(invalid="ignore"):
+            estimates[start : start + len(block)] = np.nansum(values, axis=1) / (~np.isnan(values)).sum(axis=1)
     return estimates
 
 

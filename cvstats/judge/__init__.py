@@ -9,16 +9,15 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_option, entropy, show
+from cvstats._check import InputError, Rng, entropy, show
 from cvstats._results import names_of
-from cvstats.cube.align import aligned as aligned
-from cvstats.cube.align import map_batches as map_batches
+from cvstats.cube.align import aligned, map_batches
 from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import given_draws
-from cvstats.resample.draws import QUANTUM, Draws
+from cvstats.resample.draws import Draws
 from cvstats.select import Select, select_best
 
 from .loop import Decision, Outcome, Rules, decide, mixed_score, scored
@@ -32,7 +31,6 @@ __all__ = [
     "score_draws",
     "scored",
     "select_and_judge",
-    "whole_quanta",
 ]
 
 
@@ -85,11 +83,11 @@ def score_draws(
     """
     check_form(cube)
     found = bound_metric(metric, cube)
-    batch = whole_quanta(batch)
+    rules = Rules(batch=batch)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.DataArray:
         data = problem_on(part, found, compete=False)
-        table = scored(found, data, given_draws(draws, part), batch=batch)[1][0]
+        table = scored(found, data, given_draws(draws, part), batch=rules.batch)[1][0]
         kept = {name: coord for name, coord in part.coords.items() if coord.dims == ("configuration",)}
         coords = {"draw": np.arange(len(table)), **kept, "metric": found.name}
         return xr.DataArray(table, dims=("draw", "configuration"), coords=coords, name=found.name)
@@ -171,11 +169,10 @@ def select_and_judge(
     100
     """
     check_form(cube)
-    check_option(ties, ("random", "first"), "ties")
     found = bound_metric(metric, cube)
     if judge_cube is not None:
         judge_cube = aligned(judge_cube, cube, "judge_cube")
-    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
+    rules = Rules(select, ties, entropy(rng), batch, progress)
 
     def one(part: xr.DataArray, other: xr.DataArray | None) -> xr.Dataset:
         data = problem_on(part, found)
@@ -211,8 +208,3 @@ def _labelled(out: Outcome, metric: Metric) -> xr.Dataset:
     }
     coords = {"draw": np.arange(len(out.value)), "configuration": names, "metric": metric.name}
     return xr.Dataset(variables, coords=coords)
-
-
-def whole_quanta(batch: int | None) -> int | None:
-    """Return `batch` rounded up to whole quanta of draws."""
-    return None if batch is None else -(-check_count(batch, "batch") // QUANTUM) * QUANTUM

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError
+from cvstats._check import InputError, check_count, check_option
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, Weights, kernel
 from cvstats.kernels.sums import SumKernel
 from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
 from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
-from cvstats.select import Select, break_ties, label_keys, needs_std_error, select_best, tie_keys
+from cvstats.select import Select, beats, label_keys, needs_std_error, select_best, winners
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
@@ -40,6 +40,11 @@ class Rules:
     seed: int = 0  # of the tie keys
     batch: int | None = None  # draws at a time
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_option(self.ties, ("random", "first"), "ties")
+        if self.batch is not None:
+            check_count(self.batch, "batch")
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,7 @@ def decide(
 
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
-    best = merged(blocks, rules.ties)
+    best = merged(blocks)
     places = np.flatnonzero(known.eligible)
     variance = _variance(best.deviation, int(best.usable.sum()))
     place = best.place
@@ -194,7 +199,6 @@ class Choose:
         draws, judge, m = self.draws, self.judge, len(columns)
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
         check = LabelCheck.of(self.metric, block)
-        assured = draws.assures(check)
         best_wins = self.rules.select is select_best
         out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
@@ -206,35 +210,22 @@ class Choose:
             else:  # all samples go along as one more draw
                 criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
-            out.usable[now] = out.redrawn[now] <= ATTEMPTS if assured else check.chosen(counts)
+            out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
             if not best_wins:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
             else:
-                local = self._winners(out, now, criterion, columns)
+                keys, numbers = None if self.keys is None else self.keys[columns], np.arange(start, stop)
+                local, out.best[now], out.key[now] = winners(criterion, numbers, keys, self.rules.seed)
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                fit = out.usable[now] if assured and judge is None else check.chosen(right)
-                out.value[now] = np.where(fit, Decision(columns[local]).judged(scorer, right, columns), np.nan)
+                value = Decision(columns[local]).judged(scorer, right, columns)
+                out.value[now] = np.where(check.chosen(right), value, np.nan)
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
-
-    def _winners(self, out: _Chosen, now: slice, criterion: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the winner of each draw among the block's columns, by the rule for ties."""
-        gaps = np.isnan(criterion)
-        defined = ~gaps.all(axis=1)
-        values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-        local = np.argmax(values, axis=1)
-        top = values[np.arange(len(local)), local]
-        if self.keys is not None:
-            keys, numbers = self.keys[columns], np.arange(now.start, now.stop)
-            local = np.where(defined, break_ties(values, top, local, keys, numbers, self.rules.seed), local)
-            out.key[now] = tie_keys(keys[local], numbers, self.rules.seed)
-        out.best[now] = np.where(defined, top, np.nan)
-        return np.asarray(local)
 
 
 def _blank(times: int, m: int, width: int) -> _Chosen:
@@ -256,13 +247,11 @@ def _with_all(counts: np.ndarray) -> Weights:
     return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
 
 
-def merged(blocks: list[_Chosen], ties: str) -> _Chosen:
+def merged(blocks: list[_Chosen]) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
     out = blocks[0]
     for block in blocks[1:]:
-        better = (block.best > out.best) | (np.isnan(out.best) & ~np.isnan(block.best))
-        if ties == "random":
-            better |= (block.best == out.best) & (block.key < out.key)
+        better = beats(block.best, block.key, out.best, out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
         out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
     return replace(
@@ -279,9 +268,10 @@ def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
         gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
         gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
         quanta = np.arange(0, len(gap), QUANTUM)
-        for total, part in zip(out.deviation, (gap, gap * gap), strict=True):
-            for row in np.add.reduceat(part, quanta, axis=0):
+        for total in out.deviation:  # of the deviation, then of its square
+            for row in np.add.reduceat(gap, quanta, axis=0):
                 total += row
+            gap *= gap
 
 
 def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
@@ -362,7 +352,8 @@ def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iter
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
     wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (512, n + 2 * m)
-    step = batch or max(QUANTUM, min(wide, CELLS // max(1, width) // QUANTUM * QUANTUM))
+    most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
+    step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
         yield start, min(start + step, times)
 

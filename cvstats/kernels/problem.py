@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
-
-
-def _unknown() -> np.ndarray:
-    return np.ones(0, bool)
+UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,8 @@ class Problem:
     n_classes : number of classes, 0 for numeric labels.
     kind : what the predictions are: "label", "score", "probability" or "value".
     threshold : above which a prediction is the positive class, or None.
+    model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
+        separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
     rows : (n,) which samples somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
@@ -43,12 +43,13 @@ class Problem:
     n_classes: int
     kind: str
     threshold: float | None
-    rows: np.ndarray = field(default_factory=_unknown)
-    eligible: np.ndarray = field(default_factory=_unknown)
+    model: np.ndarray | None = None
+    rows: np.ndarray = field(default_factory=UNKNOWN)
+    eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
     finite: str = ""
     compete: bool = True
-    names: np.ndarray = field(default_factory=_unknown)
+    names: np.ndarray = field(default_factory=UNKNOWN)
     complexity: np.ndarray | None = None
 
     @property
@@ -63,12 +64,16 @@ class Problem:
 
     def samples(self, rows: np.ndarray) -> Problem:
         """Return the problem restricted to some samples."""
-        weight, event = (None if part is None else part[rows] for part in (self.weight, self.event))
-        return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event)
+        weight, event, model = (None if part is None else part[rows] for part in (self.weight, self.event, self.model))
+        return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event, model=model)
 
     def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
-        return replace(self, p=self.p[..., index])
+        if self.model is None:
+            return replace(self, p=self.p[..., index])
+        _, repeats, partners = self.model.shape
+        p = self.p.reshape(*self.p.shape[:-1], repeats, partners)[..., index, :]
+        return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=self.model[:, index])
 
     def filled(self) -> np.ndarray:
         """Return (n, m, r): where there is a prediction."""
@@ -120,6 +125,9 @@ class Weights:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def __reduce__(self) -> Any:
+        return Weights, (self.counts,)  # whoever receives them derives the rest again
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made of these weights under `key`, making it the first time."""

@@ -59,10 +59,10 @@ def _below(ranks: tuple[int, ...]) -> np.ndarray:
     return np.cumsum(ways) / 2.0 ** len(ranks)
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def significant(values: np.ndarray, digits: int) -> np.ndarray:
     """Round positive numbers to `digits` significant digits."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        power = digits - 1 - np.floor(np.log10(values))
+    power = digits - 1 - np.floor(np.log10(values))
     return np.where(np.isfinite(power), np.round(values * 10.0**power) / 10.0**power, values)
 
 

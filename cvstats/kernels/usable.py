@@ -60,13 +60,6 @@ class LabelCheck:
         latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
         return np.asarray(first < latest)
 
-    def same(self, other: LabelCheck) -> bool:
-        """Return whether both checks always agree."""
-        if self.requires != other.requires or len(self.y) != len(other.y):
-            return False
-        pairs = ((self.y, other.y), (self.event, other.event), (self.weight, other.weight))
-        return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
-
     def pair(self, counts: np.ndarray) -> np.ndarray:
         """Return which draws can both choose (the counts) and judge (the samples left out)."""
         return np.asarray(self.chosen(counts) & self.chosen(counts == 0))

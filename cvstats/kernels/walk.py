@@ -1,26 +1,27 @@
-"""The walk down sorted columns: one vector operation over draws per sample, in numpy or (same bits) in numba.
+"""Counts of rank statistics under many weights: a walk down sorted columns, in numpy or in numba.
 
 Walking upwards, a negative adds its weight to the weight *below*; a positive collects the weight below it. Twice the
-sum collected is twice the Mann-Whitney count, a whole number when the weights are.
+sum collected is twice the Mann-Whitney count, a whole number when the weights are; average precision walks downwards.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .order import TILE, TINY, Ranking
 from .threads import thread_count
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from .ranks import Task
-
-FORCE = ""  # "numpy" or "numba" in tests; the numbers are the same
+FORCE = ""  # "numpy" or "numba" in tests; whole-number weights give the same bits
 THREADED = 200_000_000  # steps (column, sample, draw) that repay starting threads: about 20 ms
+FEW = 32  # draws for which numpy works across columns instead
 REPAY = 1e9  # nanoseconds of numpy work, summed over calls, that repay loading (and once compiling) numba
 _done = 0.0
 
@@ -30,14 +31,14 @@ def accelerator(columns: int, size: int, lanes: int) -> ModuleType | None:
     global _done
     if FORCE == "numpy":
         return None
-    _done += columns * size * (600.0 + 0.3 * lanes)
+    _done += columns * size * min(20.0 * lanes, 600.0 + 0.3 * lanes)
     if FORCE != "numba" and _done < REPAY and "cvstats.kernels.compiled.walk" not in sys.modules:
         return None
     try:
-        from .compiled import walk as _walk_numba
+        from .compiled import walk as compiled
     except ImportError:
         return None
-    return _walk_numba
+    return compiled
 
 
 @dataclass(frozen=True)
@@ -49,80 +50,64 @@ class Lanes:
 
     weights: np.ndarray  # (n, draw)
     counter: np.dtype[Any]
-    draws: int
+    fast: ModuleType | None
 
 
-def lanes_of(weights: np.ndarray, bound: float, statistic: str, *, narrow: bool) -> Lanes:
+def lanes_of(weights: np.ndarray, bound: float, statistic: str, fast: ModuleType | None) -> Lanes:
     """Return (draw, n) weights as lanes; `bound` limits the sum of a draw's weights."""
-    draws = len(weights)
     whole = weights.dtype.kind in "iub"
     small = whole and statistic == "auc" and bound**2 / 2 < 2**31
     counter = np.dtype(np.int32 if small else np.float64)
-    kind: Any = counter
-    if narrow and whole and weights.max(initial=0) < 256:
-        kind = np.uint8
-    table = np.ascontiguousarray(weights.T.astype(kind))
-    if draws == 1 and not narrow:
-        table = np.repeat(table, 2, axis=1)  # sums over a single lane would be added in another order
-    return Lanes(table, counter, draws)
+    narrow = fast is not None and whole and weights.max(initial=0) < 256
+    return Lanes(np.ascontiguousarray(weights.T.astype(np.uint8 if narrow else counter)), counter, fast)
 
 
-def walk(statistic: str, task: Task, lanes: Lanes, start: int, stop: int, fast: ModuleType | None) -> np.ndarray:
+def count(statistic: str, ranking: Ranking, lanes: Lanes, start: int, stop: int) -> np.ndarray:
     """Return (column, draw) of columns `start` to `stop`: twice the Mann-Whitney count, or the sum of precisions."""
-    out = np.empty((stop - start, lanes.weights.shape[1]), lanes.counter)
-    count = np.full(stop - start, len(task.rows)) if task.count is None else task.count[start:stop]
-    if fast is not None:
-        _side_by_side(fast, statistic, task, lanes, start, stop, count, out)
+    draws = lanes.weights.shape[1]
+    if lanes.fast is None and draws < FEW:
+        draw = np.ascontiguousarray(lanes.weights.T, dtype=float)
+        return np.stack([_across(statistic, ranking, start, stop, row) for row in draw], axis=1)
+    out = np.empty((stop - start, draws), lanes.counter)
+    if lanes.fast is not None:
+        _side_by_side(statistic, ranking, lanes, start, out)
         return out
     rows = list(lanes.weights)
-    positive = task.positive.tolist()
-    for column in range(start, stop):
-        size = int(count[column - start])
-        order = task.order[column, :size].tolist()
-        last = None if task.last is None or not task.tied[column] else task.last[column, :size].tolist()
-        line = out[column - start]
-        if statistic != "auc":
-            _precision(order, last, positive, rows, line)
-        elif last is not None and task.tied[column] > size // 8 and lanes.counter.kind == "i":
-            _auc_tied(order, last, positive, rows, line)
-        else:
-            (_auc_runs if lanes.counter.kind == "i" else _auc_single)(order, positive, rows, line)
-            if last is not None:
-                _add_ties(order, last, positive, rows, line)
-    return out[:, : lanes.draws]
+    walk = _auc if statistic == "auc" else _precision
+    for column, line in enumerate(out, start):
+        size = int(ranking.count[column])
+        last = None if ranking.last is None else ranking.last[column, :size]
+        ties = None if last is None or last.all() else last.tolist()
+        walk(ranking.order[column, :size].tolist(), ties, ranking.cut, rows, line)
+    return out
 
 
-def _side_by_side(
-    fast: Any, statistic: str, task: Task, lanes: Lanes, start: int, stop: int, count: np.ndarray, out: np.ndarray
-) -> None:
+def _side_by_side(statistic: str, ranking: Ranking, lanes: Lanes, start: int, out: np.ndarray) -> None:
     """Walk columns in as many threads as the caller lets matrix products use, when there is work for them."""
-    threads = thread_count() if out.size * len(task.rows) > THREADED else 1
-    edges = np.linspace(start, stop, threads + 1).astype(int).tolist()
-
-    def part(low: int, high: int) -> None:
-        here = slice(low - start, high - start)
-        fast.walk(statistic, task, lanes, low, high, count[here], out[here])
-
+    assert lanes.fast is not None
+    walk = partial(lanes.fast.walk, statistic, ranking, lanes.weights)
+    threads = thread_count() if out.size * len(ranking.rows) > THREADED else 1
     if threads == 1:
-        part(start, stop)
+        walk(start, out)
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    edges = np.linspace(0, len(out), threads + 1).astype(int).tolist()[:-1]
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(part, edges[:-1], edges[1:]))
+        list(pool.map(walk, [start + edge for edge in edges], np.split(out, edges[1:])))
 
 
-def _auc_runs(order: list[int], positive: list[bool], rows: list[np.ndarray], out: np.ndarray) -> None:
-    """Whole numbers: a run of positives collects together, which saves a product for each but the first.
+def _auc(order: list[int], last: list[bool] | None, cut: int, rows: list[np.ndarray], out: np.ndarray) -> None:
+    """Fill `out` (draw,) for one column: a run of positives collects together, which saves products.
 
-    In a tie group the positives come first and see only what is below the group.
+    In a tie group the positives come first and see only what is below the group; its own pairs are added afterwards.
     """
     out[:] = 0
     below, gain, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
     add, multiply = np.add, np.multiply
     run: Any = None  # weight of the run of positives at hand
     for row in order:
-        if positive[row]:
+        if row < cut:
             run = rows[row] if run is None else add(run, rows[row], gain)
         else:
             if run is not None:
@@ -134,65 +119,36 @@ def _auc_runs(order: list[int], positive: list[bool], rows: list[np.ndarray], ou
         multiply(run, below, product)
         add(out, product, out)
     add(out, out, out)
-
-
-def _auc_single(order: list[int], positive: list[bool], rows: list[np.ndarray], out: np.ndarray) -> None:
-    """Real weights: one by one, an order of additions that numba repeats."""
-    out[:] = 0
-    below, product = np.zeros_like(out), np.empty_like(out)
-    add, multiply = np.add, np.multiply
-    for row in order:
-        if positive[row]:
-            multiply(rows[row], below, product)
-            add(out, product, out)
-        else:
-            add(below, rows[row], below)
-    add(out, out, out)
-
-
-def _add_ties(
-    order: list[int], last: list[bool], positive: list[bool], rows: list[np.ndarray], out: np.ndarray
-) -> None:
-    """Add what positives and negatives of one tie group share: half of each pair, twice."""
-    gain, loss, product = np.empty_like(out), np.empty_like(out), np.empty_like(out)
     start = 0
-    for place, ends in enumerate(last):
-        if not ends:
-            continue
-        if place > start:
-            above = [row for row in order[start : place + 1] if positive[row]]
-            beside = order[start + len(above) : place + 1]
-            if above and beside:
-                np.multiply(_total(above, rows, gain), _total(beside, rows, loss), product)
-                np.add(out, product, out)
-        start = place + 1
+    for place, ends in enumerate(last or ()):
+        if ends:
+            if order[start] < cut <= order[place]:
+                above = [row for row in order[start : place + 1] if row < cut]
+                beside = order[start + len(above) : place + 1]
+                multiply(_total(above, rows, gain), _total(beside, rows, below), product)
+                add(out, product, out)
+            start = place + 1
 
 
-def _auc_tied(
-    order: list[int], last: list[bool], positive: list[bool], rows: list[np.ndarray], out: np.ndarray
-) -> None:
-    """Whole numbers, many ties: positives of a group see twice the weight below and once that of its negatives."""
+def _precision(order: list[int], last: list[bool] | None, cut: int, rows: list[np.ndarray], out: np.ndarray) -> None:
+    """Fill `out` (draw,) for one column: at the end of each tie group its positives count the precision there."""
     out[:] = 0
-    below, twice, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
-    gain, loss = np.empty_like(out), np.empty_like(out)
-    add, multiply = np.add, np.multiply
+    hits, seen = np.zeros_like(out), np.full_like(out, TINY)
+    gain, product = np.empty_like(out), np.empty_like(out)
+    add, multiply, divide = np.add, np.multiply, np.divide
     above: list[int] = []
-    beside: list[int] = []
-    for row, ends in zip(order, last, strict=True):
-        (above if positive[row] else beside).append(row)
-        if not ends:
-            continue
-        mine = _total(beside, rows, loss) if beside else None
-        if above:
-            add(below, below, twice)
-            if mine is not None:
-                add(twice, mine, twice)
-            multiply(_total(above, rows, gain), twice, product)
+    for place in range(len(order) - 1, -1, -1):
+        row = order[place]
+        add(seen, rows[row], seen)
+        if row < cut:
+            above.append(row)
+        if above and (place == 0 or last is None or last[place - 1]):
+            mine = _total(above, rows, gain)
+            add(hits, mine, hits)
+            divide(hits, seen, product)
+            multiply(product, mine, product)
             add(out, product, out)
             above.clear()
-        if mine is not None:
-            add(below, mine, below)
-            beside.clear()
 
 
 def _total(members: list[int], rows: list[np.ndarray], out: np.ndarray) -> np.ndarray:
@@ -205,27 +161,43 @@ def _total(members: list[int], rows: list[np.ndarray], out: np.ndarray) -> np.nd
     return out
 
 
-def _precision(
-    order: list[int], last: list[bool] | None, positive: list[bool], rows: list[np.ndarray], out: np.ndarray
-) -> None:
-    """Walk downwards: at the end of each tie group its positives count the precision reached there."""
-    out[:] = 0
-    hits, seen = np.zeros_like(out), np.full_like(out, TINY)
-    gain, product = np.empty_like(out), np.empty_like(out)
-    add, multiply, divide = np.add, np.multiply, np.divide
-    above: list[int] = []
-    for place in range(len(order) - 1, -1, -1):
-        row = order[place]
-        add(seen, rows[row], seen)
-        if positive[row]:
-            above.append(row)
-        if above and (place == 0 or last is None or last[place - 1]):
-            mine = _total(above, rows, gain)
-            add(hits, mine, hits)
-            divide(hits, seen, product)
-            multiply(product, mine, product)
-            add(out, product, out)
-            above.clear()
+def _across(statistic: str, ranking: Ranking, start: int, stop: int, weights: np.ndarray) -> np.ndarray:
+    """Return the counts of columns `start` to `stop` under a single weight vector (n,)."""
+    size = len(ranking.rows)
+    out = np.zeros(stop - start)
+    step = max(1, TILE // 8 // max(1, size))  # a dozen arrays of this size
+    for at in range(start, stop if size else start, step):
+        here = slice(at, min(at + step, stop))
+        order = ranking.order[here]
+        ordered = weights[order]
+        ordered[np.arange(size) >= ranking.count[here, None]] = 0.0
+        positive = np.where(order < ranking.cut, ordered, 0.0)
+        last = None if ranking.last is None else ranking.last[here]
+        area = _area if statistic == "auc" else _precision_area
+        out[at - start : here.stop - start] = area(positive, ordered - positive, last)
+    return out
 
 
-TINY = 1e-300  # keeps 0 / 0 away where nothing has weight yet, and vanishes when anything has
+def _area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
+    """Return twice the Mann-Whitney count along the last axis: weights in ascending order, `last` ends tie groups."""
+    tp, tn = _at_group_ends(positive, last), _at_group_ends(negative, last)
+    below = np.zeros_like(tn)
+    below[..., 1:] = tn[..., :-1]
+    return np.asarray((np.diff(tp, axis=-1, prepend=0.0) * (tn + below)).sum(axis=-1))
+
+
+def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
+    """Return the sum of precisions at the positives; weights in ascending order."""
+    end = None
+    if last is not None:
+        end = np.ones(last.shape, bool)
+        end[..., :-1] = last[..., -2::-1]
+    tp, fp = _at_group_ends(positive[..., ::-1], end), _at_group_ends(negative[..., ::-1], end)
+    precision = tp / np.maximum(tp + fp, TINY)
+    return np.asarray(np.cumsum(np.diff(tp, axis=-1, prepend=0.0) * precision, axis=-1)[..., -1])  # added as by a walk
+
+
+def _at_group_ends(weights: np.ndarray, last: np.ndarray | None) -> np.ndarray:
+    """Return the running sum as of the latest completed tie group (running sums never fall, so a maximum carries)."""
+    total = np.cumsum(weights, axis=-1, dtype=float)
+    return total if last is None else np.asarray(np.maximum.accumulate(np.where(last, total, 0.0), axis=-1))

@@ -22,24 +22,16 @@ Direction = Literal["maximize", "minimize"]
 REGISTRY: dict[str, Metric] = {}
 MADE: dict[str, Metric] = {}  # traits of what a function makes, such as `prior_error`, by the name in results
 DIRECTIONS: dict[str, Direction] = {
-    "maximize": "maximize",
-    "minimize": "minimize",
-    "higher": "maximize",
-    "lower": "minimize",
-    "max": "maximize",
-    "min": "minimize",
+    name: "maximize" if name in ("maximize", "higher", "max") else "minimize"
+    for name in ("maximize", "minimize", "higher", "lower", "max", "min")
 }
 USES = ("any", "label", "score", "probability", "value", "margin", "survival")
 REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
+SHARE: dict[str, Any] = {"direction": "maximize", "range": (0.0, 1.0)}  # the traits of most metrics
 GIVEN = 1 / 8  # the probability that a prediction gone wrong is taken to give the truth
 
 
-def no_ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Stand in for what rank and custom metrics do not have."""
-    raise TypeError("a rank metric has no per-sample ingredients")
-
-
-def _nothing(y: np.ndarray, k: int) -> list[np.ndarray]:
+def _nothing(*_: Any) -> list[np.ndarray]:
     return []
 
 
@@ -117,7 +109,7 @@ class Metric:
     requires: str = ""
     statistic: str = ""
     multiclass: str = ""
-    ingredients: Ingredients = field(default=no_ingredients)
+    ingredients: Ingredients = field(default=_nothing)
     label_parts: LabelParts = field(default=_nothing)
     formula: Formula = field(default=_mean)
     function: Callable[..., float] | None = None
@@ -139,7 +131,20 @@ class Metric:
         return 1 if self.direction == "maximize" else -1
 
     def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
-        """Return the metric of each configuration; see `score`."""
+        """Return the metric of each configuration; see `score`.
+
+        Parameters
+        ----------
+        cube : DataArray
+            Predictions made by `as_cube`.
+        average : {"pooled", "fold"}
+            Once over all samples, or the mean over folds of each fold's value.
+
+        Returns
+        -------
+        xarray.DataArray
+            One value per configuration (and batch).
+        """
         return type(self).score(cube, self, average=average)
 
     def error_cost(self, n_classes: int) -> float:
@@ -164,7 +169,7 @@ class Metric:
         module, name = self.__dict__.get("__module__"), self.__dict__.get("__qualname__", "")
         if module != "__main__" and getattr(sys.modules.get(str(module)), name, None) is self:
             return name
-        return _rebuild, ({key: value for key, value in self.__dict__.items() if key not in _HELP},)
+        return object.__new__, (Metric,), {key: value for key, value in self.__dict__.items() if key not in _HELP}
 
 
 _HELP = ("__wrapped__", "__signature__")
@@ -172,37 +177,18 @@ _SIGNATURE = inspect.signature(Metric.__call__)
 _SIGNATURE = _SIGNATURE.replace(parameters=[p for p in _SIGNATURE.parameters.values() if p.name != "self"])
 
 
-def _rebuild(state: dict[str, Any]) -> Metric:
-    metric = object.__new__(Metric)
-    metric.__dict__.update(state)
-    return metric
-
-
 def define(**traits: Any) -> Callable[[Ingredients], Metric]:
     """Turn a function of (label, prediction, number of classes) into a registered metric with its docstring."""
 
     def make(function: Ingredients) -> Metric:
         metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
-        metric.__dict__["__doc__"] = (function.__doc__ or "").replace("References\n", f"{_CALL}References\n", 1)
+        takes = inspect.cleandoc(Metric.__call__.__doc__ or "").partition("\n\n")[2]
+        own = inspect.cleandoc(function.__doc__ or "") + "\n"
+        metric.__dict__["__doc__"] = own.replace("References\n", f"{takes}\n\nReferences\n", 1)
         REGISTRY[metric.name] = metric
         return metric
 
     return make
-
-
-_CALL = """Parameters
-    ----------
-    cube : DataArray
-        Predictions made by `as_cube`.
-    average : {"pooled", "fold"}
-        Once over all samples, or the mean over folds of each fold's value.
-
-    Returns
-    -------
-    xarray.DataArray
-        One value per configuration (and batch).
-
-    """
 
 
 def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
@@ -278,7 +264,6 @@ def as_metric(
     def make(function: Callable[..., float]) -> Metric:
         if not callable(function):
             raise InputError(f"`function` must be callable as f(label, prediction, weight); got {function!r}.")
-        weighted = _weighted(function)
         metric = Metric(
             name or str(getattr(function, "__name__", "metric")),
             DIRECTIONS[direction],
@@ -287,7 +272,7 @@ def as_metric(
             uses,
             linear=False,
             requires=requires,
-            function=weighted,
+            function=_weighted(function),
             words=words,
         )
         return _document(metric, function)
@@ -374,8 +359,8 @@ def bound_metric(
     already has said it.
     """
     metric = get_metric(metric)
-    if _is_separate(cube):
-        _refuse_separate(metric)
+    if "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0):  # one of them picked out
+        _refuse_separate(metric, cube)
     return bind(metric, cube, notes)
 
 
@@ -392,15 +377,12 @@ def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> 
     return bound
 
 
-def _is_separate(cube: xr.DataArray) -> bool:
-    """Return whether classes were sampled separately; one partner picked out of several does not change that."""
-    return "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)
-
-
-def _refuse_separate(metric: Metric) -> None:
+def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:
     """Raise for what a separate-sampling cube cannot tell: ranks across models, and what depends on the class ratio."""
     where = "in a separate-sampling cube (dimension 'partner')"
     instead = "metrics that need no prior are balanced_accuracy, sensitivity and specificity"
+    if metric.statistic == "auc" and "partner" in cube.dims:
+        return  # ranked model by model
     if metric.family in ("rank", "custom"):
         does = "ranks" if metric.family == "rank" else "may compare"
         raise InputError(

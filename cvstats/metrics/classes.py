@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,25 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .base import MADE, Metric, define
-
-_SHARE: dict[str, Any] = {"direction": "maximize", "range": (0.0, 1.0), "uses": "label"}
+from .base import MADE, SHARE, Metric, define
 
 
-@define(**_SHARE, family="mean", monotone=1, aliases=("acc",))
+def _class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(y == code).astype(float) for code in range(k)]
+
+
+_LABEL = SHARE | {"uses": "label"}
+_ERROR = _LABEL | {"direction": "minimize"}
+_BY_CLASS: dict[str, Any] = {
+    "family": "smooth",
+    "ratio_free": True,
+    "requires": "classes",
+    "label_parts": _class_counts,
+}
+_TABLE = _LABEL | {"family": "smooth", "linear": False, "label_parts": _class_counts}
+
+
+@define(**_LABEL, family="mean", monotone=1, aliases=("acc",))
 def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Share of samples whose predicted class is right.
 
@@ -38,7 +52,7 @@ def accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 @define(
-    **_SHARE | {"direction": "minimize"},
+    **_ERROR,
     family="mean",
     monotone=-1,
     aliases=("classif.ce", "classification_error", "misclassification_rate", "mmce", "zero_one_loss"),
@@ -63,10 +77,6 @@ def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [p != y]
 
 
-def _class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(y == code).astype(float) for code in range(k)]
-
-
 def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p == code) & (y == code) for code in range(k)]
 
@@ -75,15 +85,7 @@ def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     return np.asarray(np.mean([hit / count for hit, count in zip(sums, labels[1:], strict=True)], axis=0))
 
 
-@define(
-    **_SHARE,
-    family="smooth",
-    ratio_free=True,
-    requires="classes",
-    label_parts=_class_counts,
-    formula=_mean_recall,
-    aliases=("bacc", "bal_accuracy", "recall_macro"),
-)
+@define(**_LABEL, **_BY_CLASS, formula=_mean_recall, aliases=("bacc", "bal_accuracy", "recall_macro"))
 def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean over classes of the share of that class predicted right.
 
@@ -104,26 +106,22 @@ def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return _hits(y, p, k)
 
 
-def _positives(y: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(y == 1).astype(float)]
-
-
-def _negatives(y: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(y == 0).astype(float)]
+def _members(code: int, y: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(y == code).astype(float)]
 
 
 def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     return np.asarray(sums[0] / labels[1])
 
 
-_WITHIN = {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True, "formula": _share_of_class}
+_WITHIN = _LABEL | {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True}
 
 
 @define(
-    **_SHARE,
     **_WITHIN,
     requires="positive",
-    label_parts=_positives,
+    label_parts=partial(_members, 1),
+    formula=_share_of_class,
     aliases=("recall", "sens", "tpr", "true_positive_rate"),
 )
 def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -145,10 +143,10 @@ def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 @define(
-    **_SHARE,
     **_WITHIN,
     requires="negative",
-    label_parts=_negatives,
+    label_parts=partial(_members, 0),
+    formula=_share_of_class,
     aliases=("spec", "tnr", "true_negative_rate"),
 )
 def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -185,10 +183,7 @@ def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
 
 
 @define(
-    **_SHARE,
-    family="smooth",
-    linear=False,
-    label_parts=_class_counts,
+    **_TABLE,
     formula=_f_measure,
     words="F1",
     aliases=("f_meas", "fbeta"),
@@ -230,10 +225,7 @@ def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
 
 
 @define(
-    **_SHARE | {"range": (-1.0, 1.0)},
-    family="smooth",
-    linear=False,
-    label_parts=_class_counts,
+    **_TABLE | {"range": (-1.0, 1.0)},
     formula=_correlation,
     words="Matthews correlation",
     aliases=("matthews_corrcoef", "phi"),
@@ -306,7 +298,7 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
     if not all(0 <= value <= 1 for value in values):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
 
-    return replace(MADE["prior_error"], bind=_BindPrior(given))
+    return replace(MADE["prior_error"], bind=partial(_bind_prior, given))
 
 
 def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -314,36 +306,17 @@ def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 MADE["prior_error"] = Metric(
-    "prior_error",
-    "minimize",
-    (0.0, 1.0),
-    "smooth",
-    "label",
-    ratio_free=True,
-    requires="classes",
-    ingredients=_misses,
-    label_parts=_class_counts,
-    words="error rate at the given prior",
+    "prior_error", **_ERROR, **_BY_CLASS, ingredients=_misses, words="error rate at the given prior"
 )
 
 
-@dataclass(frozen=True)
-class _BindPrior:
-    """Puts a prior into the order of a cube's classes; an object so that workers can receive it."""
-
-    given: float | Mapping[Any, float]
-
-    def __call__(self, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
-        return replace(metric, formula=_PriorFormula(resolve_prior(self.given, cube)), bind=None)
+def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+    return replace(metric, formula=partial(_at_prior, resolve_prior(given, cube)), bind=None)
 
 
-@dataclass(frozen=True)
-class _PriorFormula:
-    prior: tuple[float, ...]
-
-    def __call__(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-        parts = [p * miss / count for p, miss, count in zip(self.prior, sums, labels[1:], strict=True)]
-        return np.asarray(np.sum(np.broadcast_arrays(*parts), axis=0))
+def _at_prior(prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    parts = [p * miss / count for p, miss, count in zip(prior, sums, labels[1:], strict=True)]
+    return np.asarray(np.sum(np.broadcast_arrays(*parts), axis=0))
 
 
 def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:

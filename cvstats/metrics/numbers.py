@@ -17,6 +17,7 @@ LEAST = 2.0**-52  # smallest probability in a log loss: the machine epsilon, in 
 
 
 _LOSS: dict[str, Any] = {"direction": "minimize", "range": (0.0, np.inf), "family": "mean", "monotone": -1}
+_ERROR = _LOSS | {"uses": "value"}
 
 
 @define(
@@ -95,12 +96,7 @@ def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metr
     return bound
 
 
-@define(
-    **_LOSS,
-    uses="probability",
-    bind=_count_clipped,
-    aliases=("cross_entropy", "logloss", "mn_log_loss"),
-)
+@define(**_LOSS, uses="probability", bind=_count_clipped, aliases=("cross_entropy", "logloss", "mn_log_loss"))
 def log_loss(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Minus the mean log probability of the true class.
 
@@ -147,7 +143,7 @@ def smoothed_error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray
     return [(1 - (2 * y - 1) * np.tanh(SMOOTHING * p)) / 2]
 
 
-@define(**_LOSS, uses="value", words="mean squared error")
+@define(**_ERROR, words="mean squared error")
 def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean squared error.
 
@@ -168,7 +164,7 @@ def mse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p - y) ** 2]
 
 
-@define(**_LOSS, uses="value", words="mean absolute error")
+@define(**_ERROR, words="mean absolute error")
 def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Mean absolute error.
 
@@ -193,15 +189,7 @@ def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     return np.asarray(np.sqrt(sums[0] / labels[0]))
 
 
-@define(
-    direction="minimize",
-    range=(0.0, np.inf),
-    family="smooth",
-    uses="value",
-    linear=False,
-    formula=_root,
-    words="root mean squared error",
-)
+@define(**_ERROR | {"family": "smooth", "monotone": 0}, linear=False, formula=_root, words="root mean squared error")
 def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Root mean squared error, within each repeat and then averaged.
 

@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .base import define, no_ingredients
+from .base import SHARE, define
 
-_RANK: dict[str, Any] = {
-    "direction": "maximize",
-    "range": (0.0, 1.0),
-    "family": "rank",
-    "uses": "score",
-    "linear": False,
-}
+# Ranks are computed by the kernel that `statistic` names: these functions have a docstring and no body.
+_RANK = SHARE | {"family": "rank", "uses": "score", "linear": False}
 _AUC = _RANK | {"statistic": "auc", "requires": "classes"}
 
 
@@ -25,14 +20,15 @@ _AUC = _RANK | {"statistic": "auc", "requires": "classes"}
     aliases=("auroc", "mauc_au1u", "roc", "roc_auc", "roc_auc_ovo"),
     unlike=("gini", "gini_coefficient", "roc_auc_ovo_weighted"),
 )
-def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def auc(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Area under the ROC curve: how often a positive scores above a negative, ties counting one half.
 
     .. math:: \frac{1}{mn} \sum_{i: y_i = 1} \sum_{j: y_j = 0} I(p_i > p_j) + \tfrac12 I(p_i = p_j)
 
     For more than two classes Hand and Till's average over pairs of classes. Higher scores always mean the positive
     class (no direction is guessed). NaN when a class is absent. Pooling scores over folds assumes that they are
-    comparable across folds; `describe_cube` tests it.
+    comparable across folds; `describe_cube` tests it. Where classes were sampled separately, a positive and a negative
+    are compared under the model that left both out.
 
     References
     ----------
@@ -44,7 +40,6 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.auc(cs.as_cube([[0.9], [0.4], [0.4], [0.1]], [1, 1, 0, 0])).values
     array([0.875])
     """
-    return no_ingredients(y, p, k)
 
 
 @define(
@@ -53,7 +48,7 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     words="AUC (one against the rest)",
     aliases=("mauc_aunu", "roc_auc_ovr", "roc_aunu"),
 )
-def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Multi-class AUC, each class against the rest, averaged equally over classes.
 
     .. math:: \frac1K \sum_k AUC(k \text{ against the rest})
@@ -72,7 +67,6 @@ def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.auc_ovr(cs.as_cube([[0.9], [0.4], [0.4], [0.1]], [1, 1, 0, 0])).values
     array([0.875])
     """
-    return no_ingredients(y, p, k)
 
 
 @define(
@@ -81,7 +75,7 @@ def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     words="AUC (one against the rest, weighted)",
     aliases=("mauc_aunp", "roc_auc_ovr_weighted", "roc_aunp"),
 )
-def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Multi-class AUC, each class against the rest, averaged by the frequency of the classes.
 
     .. math:: \sum_k \frac{n_k}{N} AUC(k \text{ against the rest})
@@ -99,7 +93,6 @@ def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.auc_ovr_weighted(cs.as_cube([[0.9], [0.4], [0.4], [0.1]], [1, 1, 0, 0])).values
     array([0.875])
     """
-    return no_ingredients(y, p, k)
 
 
 @define(
@@ -109,7 +102,7 @@ def auc_ovr_weighted(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     requires="positive",
     aliases=("ap", "auprc", "pr_auc", "prauc"),
 )
-def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Average precision: the mean over positives of the precision at their score.
 
     .. math:: \frac1m \sum_{i: y_i = 1} \frac{\#\{j : p_j \ge p_i, y_j = 1\}}{\#\{j : p_j \ge p_i\}}
@@ -128,7 +121,6 @@ def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.average_precision(cs.as_cube([[0.9], [0.4], [0.4], [0.1]], [1, 1, 0, 0])).round(4).values
     array([0.8333])
     """
-    return no_ingredients(y, p, k)
 
 
 @define(
@@ -137,7 +129,7 @@ def average_precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     requires="pairs",
     aliases=("c_index", "cindex", "concordance_index", "concordance_survival", "harrell_c"),
 )
-def concordance(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def concordance(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     """Harrell's concordance for right-censored survival: the share of comparable pairs ranked rightly.
 
     A pair is comparable when the sample with the earlier time had its event observed; one censored at the very time
@@ -156,4 +148,3 @@ def concordance(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.concordance(cube).values
     array([1.])
     """
-    return no_ingredients(y, p, k)

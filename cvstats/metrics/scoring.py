@@ -11,14 +11,12 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show, warn
-from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, batch_dims, problem
+from cvstats.cube.align import REPEATS, batch_dims, map_along
+from cvstats.cube.arrays import problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.kinds import SETTLED
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem, kernel
-from cvstats.kernels import columns as _rank_columns
-from cvstats.kernels import pairs as _concordance
 from cvstats.kernels.scan import scan
 
 from .base import Metric, bound_metric
@@ -102,10 +100,6 @@ def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     gaps = scan(data.p).gaps
     values = []
     for part in _blocks(data):
-        if metric.family == "rank":
-            ranks = _concordance if metric.statistic == "concordance" else _rank_columns
-            values.append(ranks.pooled_values(metric, part))
-            continue
         part, counts = _counted(part)
         values.append(kernel(metric, part, float(counts.sum()), gaps=gaps).scores(counts[None])[0])
     return _label_columns(np.concatenate(values), cube, metric, [])

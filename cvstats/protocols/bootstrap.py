@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, check_option, entropy, warn
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_form, is_lazy
 from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
-from cvstats.judge import Outcome, Rules, decide, whole_quanta
+from cvstats.judge import Outcome, Rules, decide
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, get_metric
 from cvstats.resample import CLASS_NEEDS, given_draws, group_codes, label_check, make_draws
@@ -43,15 +43,10 @@ class Request:
 
     def __post_init__(self) -> None:
         check_times(self.times, self.level, self.interval.name, self.draws)
-        check_option(self.rules.ties, ("random", "first"), "ties")
 
     def labels(self, method: str) -> dict[str, Any]:
         """Return the qualifiers of the result."""
         return qualifiers(method, self.metric.name, self.level, self.interval.name)
-
-    def warn(self, function: str) -> None:
-        """Issue one warning with all that must be known."""
-        warn_once(function, [*self.doubts.notes(), *self.notes])
 
 
 @dataclass(frozen=True)
@@ -124,6 +119,7 @@ def bbc(
         Selection strategy, run again in every draw.
     strata : str, optional
         None, ``"label"``, a coordinate's name, or ``"auto"`` (within class for metrics that need every class).
+        Classes that were sampled separately (dimension ``partner``) are always drawn within class.
     keep_draws : bool
         Also return ``draw_estimate(draw)`` and ``draw_selected(draw)``.
     batch : int, optional
@@ -153,7 +149,7 @@ def bbc(
     check_form(cube)
     notes: list[str] = []
     found = bound_metric(metric, cube, notes)
-    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
+    rules = Rules(select, ties, entropy(rng), batch, progress)
     asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
     labels = asked.labels("bbc")
 
@@ -162,7 +158,7 @@ def bbc(
         return assemble(run, part, asked).assign_coords(labels)
 
     out = map_batches(one, cube)
-    asked.warn("bbc")
+    warn_once("bbc", [*asked.doubts.notes(), *notes])
     call = call_text("bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata)
     return result(out, **labels, call=call, cube=cube)
 

@@ -16,12 +16,12 @@ from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_form
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
-from cvstats.judge import Rules, decide, mixed_score, whole_quanta
+from cvstats.judge import Rules, decide, mixed_score
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import make_draws
 from cvstats.select import Select, select_best
 
-from .bootstrap import Request, Run, assemble, bootstrap_run
+from .bootstrap import Request, Run, assemble, bootstrap_run, warn_once
 from .nested import check_inner
 from .registry import needs_folds, needs_repeats, protocol
 
@@ -119,7 +119,7 @@ def winner(
     check_option(regime, ("cv", "holdout"), "regime")
     notes: list[str] = []
     found = bound_metric(metric, cube, notes)
-    rules = Rules(select, "random", entropy(rng), whole_quanta(batch), progress)
+    rules = Rules(select, "random", entropy(rng), batch, progress)
     asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
     if inner is not None and regime == "holdout":
         raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
@@ -144,7 +144,7 @@ def winner(
         return assemble(run, part, asked).assign(bbc_plain=run.evidence.bbc).assign_coords(labels)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
-    asked.warn("winner")
+    warn_once("winner", [*asked.doubts.notes(), *notes])
     call = call_text(
         "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=asked.interval.name
     )

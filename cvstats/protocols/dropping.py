@@ -12,12 +12,12 @@ from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.make import check_cube, check_form
 from cvstats.intervals import get_method
-from cvstats.judge import Rules, whole_quanta
+from cvstats.judge import Rules
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.resample.draws import Draws
 from cvstats.select import Select, select_best
 
-from .bootstrap import Request, assemble, bootstrap_run
+from .bootstrap import Request, assemble, bootstrap_run, warn_once
 from .common import final_choice, folds_of, optimism
 from .race import Race, Ruling, timetable
 from .registry import needs_folds, protocol
@@ -98,7 +98,7 @@ def bbcd(
     found = bound_metric(metric, cube, notes)
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
-    rules = Rules(select, ties, entropy(rng), whole_quanta(batch), progress)
+    rules = Rules(select, ties, entropy(rng), batch, progress)
     asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
     labels = asked.labels("bbcd")
 
@@ -122,7 +122,7 @@ def bbcd(
         return out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0}).assign(variables)
 
     out = map_batches(one, cube, score(cube, found))
-    asked.warn("bbcd")
+    warn_once("bbcd", [*asked.doubts.notes(), *notes])
     call = call_text(
         "bbcd",
         metric=found.name,

@@ -115,10 +115,7 @@ def evaluation_protocols(
         inputs["inner"] = check_inner(cube, inner)
         inputs["external"] = cube if external is None else inputs["external"]
     grid = _tuning_values(cube, parameters)
-    chooser = bound if criterion is None else None
-    if chooser is None:
-        assert criterion is not None
-        chooser = bound_metric(criterion, selection if selection is not None else cube)
+    chooser = bound if criterion is None else bound_metric(criterion, cube if selection is None else selection)
     out = over_batches(lambda one: _values(one, bound, chooser, grid, first, dim), inputs, keep=(dim,))
     out = _compared(out, bound, dim)
     given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}

@@ -9,7 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, entropy, show, warn
 from cvstats._results import call_text, result
-from cvstats.cube.arrays import batch_dims
+from cvstats.cube.align import batch_dims
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
 from cvstats.judge import scored
@@ -17,7 +17,7 @@ from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import given_draws, make_draws
 from cvstats.resample.draws import Draws, Given, Part
-from cvstats.select import label_keys, tie_keys
+from cvstats.select import label_keys, ranking
 
 
 def optimism_curve(
@@ -108,8 +108,8 @@ def curve_of(
     wanted = _sizes(sizes, inside.shape[1])
     share = _shares(inside.shape[1], wanted)
     naive = metric.sign * (share @ np.sort(metric.sign * plain[0])[::-1])
-    keys = label_keys(data.names[data.eligible])
-    honest = _corrected(metric.sign * inside, outside, keys, seed) @ share.T
+    order = ranking(metric.sign * inside, label_keys(data.names[data.eligible]), seed)  # best in the bag first
+    honest = np.take_along_axis(outside, order, axis=1) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
@@ -144,11 +144,3 @@ def _shares(total: int, sizes: np.ndarray) -> np.ndarray:
         log = gammaln(total - rank + 1) - gammaln(m) - gammaln(np.where(behind >= 0, behind, 0) + 1)
         log = log - (gammaln(total + 1) - gammaln(m + 1) - gammaln(total - m + 1))
     return np.where(behind >= 0, np.exp(log), 0.0)
-
-
-def _corrected(inside: np.ndarray, outside: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
-    """Return out-of-bag scores (draw, rank), best in the bag first and ties in the order that `winner` uses."""
-    keys = tie_keys(hashes[None, :], np.arange(len(inside))[:, None], seed)
-    performance = np.where(np.isnan(inside), -np.inf, inside)
-    order = np.lexsort((keys, -performance), axis=-1)
-    return np.asarray(np.take_along_axis(outside, order, axis=1))

@@ -13,10 +13,11 @@ from cvstats.cube.align import aligned
 from cvstats.cube.make import check_cube
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
+from cvstats.select import by_value
 
 from .common import fold_names, folds_of
 from .nested import check_inner, labelled_like
-from .tuning import Inputs, best, by_value, choose, combined_score, eligible, over_batches, per_training_set
+from .tuning import Inputs, best, choose, combined_score, eligible, over_batches, per_training_set
 
 # implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
 ROWS: dict[str, tuple[str, str, str, bool, bool]] = {

@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, batch_dims
+from cvstats.cube.align import REPEATS, batch_dims, map_along
 from cvstats.metrics import Metric, score
-from cvstats.select import select_best
+from cvstats.select import by_value, select_best
 
 Inputs = Mapping[str, xr.DataArray | None]
 
@@ -49,11 +48,6 @@ def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.Data
     values = scores.where(allowed.drop_vars(list(allowed.coords)))
     index: xr.DataArray = xr.apply_ufunc(first, values, input_core_dims=[["configuration"]])
     return index
-
-
-def by_value(names: np.ndarray) -> np.ndarray:
-    """Return configurations in ascending order when they are numbers, else in the order they have."""
-    return np.argsort(names, kind="stable") if names.dtype.kind in "iuf" else np.arange(len(names))
 
 
 def choose(cube: xr.DataArray, metric: Metric) -> xr.DataArray:

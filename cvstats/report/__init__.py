@@ -8,7 +8,7 @@ import os
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import xarray as xr
 
@@ -79,8 +79,7 @@ def report_text(
     """
     check_option(format, tuple(WRITERS), "format")
     _check_preprocessing(preprocessing)
-    options: dict[str, Any] = {"inner": inner, "regime": regime, "times": times, "level": level}
-    return paragraph(Analysis(cube, metric, seed=entropy(rng), **options), format, preprocessing)
+    return paragraph(Analysis(cube, metric, inner, regime, times, entropy(rng), level), format, preprocessing)
 
 
 def report_html(
@@ -153,8 +152,7 @@ def report_html(
     target = check_folder(path)
     check_output(target, page=True, force=force)
     template_engine()  # say what is missing before the work, not after it
-    options: dict[str, Any] = {"inner": inner, "regime": regime, "times": times, "level": level}
-    analysis = Analysis(cube, metric, seed=entropy(rng), progress=progress, **options)
+    analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress)
     write_text(target, render_html(Page(analysis, title, preprocessing, command)), force=force)
     return target
 

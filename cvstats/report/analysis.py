@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
 from cvstats.compare.best import best_of
-from cvstats.cube.arrays import batch_dims
+from cvstats.cube.align import batch_dims
 from cvstats.cube.blocks import coverage
 from cvstats.cube.make import check_cube
 from cvstats.describe import describe_cube

@@ -46,10 +46,6 @@ class Draws:
         counts, redrawn = self.block(start, stop)
         return Weights(counts), redrawn
 
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return False
-
     def remembered(self) -> Draws:
         """Return the draws in a form that serves several blocks of configurations at the price of one."""
         return self
@@ -115,10 +111,6 @@ class Bootstrap(Draws):
         check = None if self.check is None else self.check.on(rows)
         n, judging = int(rows.sum()), self.judging
         return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, judging=judging)
-
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return self._usable is not None and self.judging and self.check is not None and self.check.same(check)
 
     def remembered(self) -> Draws:
         """Return draws that are made once by each process, while they take little memory."""
@@ -242,10 +234,6 @@ class Remembered(Draws):
         if self._part is None or self._part[0] != key:
             self._part = key, self.draws.on(rows).remembered()
         return self._part[1]
-
-    def assures(self, check: LabelCheck) -> bool:
-        """Return whether the draws were drawn again until they passed this very check, in the bag and out of it."""
-        return self.draws.assures(check)
 
 
 class Given(Draws):

@@ -118,17 +118,14 @@ def _told_apart(parts: list[xr.Dataset], given: list[xr.Dataset]) -> list[xr.Dat
 
 
 def _check_same_labels(first: xr.Dataset, part: xr.Dataset) -> None:
-    for dim in first.dims:
-        if dim == "method" or dim not in part.dims:
-            continue
+    for dim in [dim for dim in first.dims if dim in part.dims and dim != "method"]:
         if dim in first.indexes and dim in part.indexes:
             mine, theirs = first.indexes[dim], part.indexes[dim]
-            lonely = [*mine.difference(theirs, sort=False), *theirs.difference(mine, sort=False)]
-            agree = not lonely
+            found = show([*mine.difference(theirs, sort=False), *theirs.difference(mine, sort=False)])
         else:
-            lonely, agree = [], first.sizes[dim] == part.sizes[dim]
-        if not agree:
-            found = show(lonely) if lonely else f"{first.sizes[dim]} and {part.sizes[dim]} values"
+            sizes = first.sizes[dim], part.sizes[dim]
+            found = "" if sizes[0] == sizes[1] else f"{sizes[0]} and {sizes[1]} values"
+        if found:
             raise InputError(f"`bind`: results disagree along {dim!r}: {found} not in all of them; select first.")
 
 

@@ -256,13 +256,14 @@ class TestLabels:
     def test_ids_that_do_not_match_name_both_sides(self):
         frame = pd.DataFrame(P, index=list("abcd"))
         refused(
-            "sample ids do not match: only in `labels`: 'x', 'y'; only in `predictions`: 'c', 'd'.",
+            "`labels` does not match `predictions` along 'sample': only in `predictions`: 'c', 'd'; "
+            "only in `labels`: 'x', 'y'.",
             frame,
             pd.Series(Y, list("abxy")),
         )
-        refused("only in `labels`: none; only in `predictions`: 'd'.", frame, pd.Series(Y[:3], list("abc")))
+        refused("only in `predictions`: 'd'; only in `labels`: none.", frame, pd.Series(Y[:3], list("abc")))
         refused(
-            "sample ids do not match: only in `folds`: 9",
+            "`folds` does not match `predictions` along 'sample': only in `predictions`: 3; only in `folds`: 9.",
             frame.set_axis(range(4)),
             Y,
             folds=pd.Series([0, 1, 0, 1], [0, 1, 2, 9]),

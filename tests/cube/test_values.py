@@ -252,7 +252,7 @@ class TestFolds:
         cube = cs.as_cube(np.stack([P, P], axis=-1), Y, folds=table, repeats=["a", "b"])
         np.testing.assert_array_equal(cube["fold"], table.values[:, ::-1])
         refused(
-            "repeat ids do not match: only in `folds`: 'b'; only in `predictions`: 'c'",
+            "`folds` does not match `predictions` along 'repeat': only in `predictions`: 'c'; only in `folds`: 'b'.",
             np.stack([P, P], -1),
             Y,
             folds=table,
@@ -293,7 +293,8 @@ class TestOtherValues:
         np.testing.assert_array_equal(cube["label"].sel(dataset="a"), Y)
         np.testing.assert_allclose(cs.auc(cube).sel(dataset="a"), cs.auc(cube).sel(dataset="b"))
         refused(
-            "`labels` has 3 along 'dataset' but `predictions` has 2.",
+            "`labels` has 3 values along 'dataset' where `predictions` has 2; values without labels are paired by "
+            "position, so the lengths must agree.",
             p,
             xr.DataArray(np.zeros((4, 3)), dims=("sample", "dataset")),
         )

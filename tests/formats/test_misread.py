@@ -408,7 +408,7 @@ def test_labels_file_ids_are_text(tmp_path, capsys):
     assert run_labels(tmp_path, good) == 0
     capsys.readouterr()
     assert run_labels(tmp_path, save(tmp_path, "id,y\n1,0\n2,1\n3,1\n01,0\n", "bad.csv")) == 2
-    assert "only in --labels: '01'; only in `predictions`: '001'" in capsys.readouterr().err
+    assert "only in `predictions`: '001'; only in --labels: '01'" in capsys.readouterr().err
     assert run_labels(tmp_path, save(tmp_path, "y\n0\n1\n0\n1\n", "one.csv")) == 0
     assert run_labels(tmp_path, save(tmp_path, "y;z;w\n0;1;1\n", "three.csv")) == 2
     assert "must have one column (labels) or two (ids, labels); found 3" in capsys.readouterr().err

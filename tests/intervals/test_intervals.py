@@ -19,7 +19,6 @@ from cvstats.intervals.calibration import (
     BOUNDED,
     LogScale,
     UnitScale,
-    UnitSpread,
     bbc_x,
     constants,
     scale_of,
@@ -141,15 +140,15 @@ class TestCalibratedByHand:
         given = replace(given, chosen=np.array([1.5, 1.5, 3.0]), wins=None)
         scale = scale_of(given.metric)
         pooled = 1.7 * 0.32 / (1.5**2 + 3.0**2) + 0.6 * 0.75 / 2.0**2  # var(1.5, 1.5, 3) = .75
-        assert scale.spread(given, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        assert scale.spread(given, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
         quiet = replace(given, wins=np.array([1.0, 0.0]))  # the winners are less noisy than the pool
-        assert scale.spread(quiet, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        assert scale.spread(quiet, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
         gap = replace(given, scores=np.array([1.5, 3.0, np.nan]), variance=np.array([0.02, 0.3, np.nan]))
-        assert scale.spread(gap, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))
+        assert scale.spread(gap, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
         for perfect in (replace(given, estimate=0.0), replace(given, scores=np.zeros(2), estimate=1.0)):
-            assert scale.spread(perfect, 1.7, 0.6).std_error == 0
+            assert scale.spread(perfect, 1.7, 0.6)[0] == 0
         r2 = replace(given, metric=get_metric("r2"), estimate=-1.0, scores=np.array([-0.5, -2.0]))
-        assert scale_of(r2.metric).spread(r2, 1.7, 0.6).std_error == pytest.approx(np.sqrt(pooled))  # losses are 1 - r2
+        assert scale_of(r2.metric).spread(r2, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))  # losses are 1 - r2
 
     def test_groups_count_as_units(self):
         few, many = evidence(n=10), evidence(n=50)
@@ -159,44 +158,45 @@ class TestCalibratedByHand:
     def test_effective_size_is_capped_at_n(self):
         quiet = evidence(variance=np.full(3, 1e-6))
         scale = scale_of(quiet.metric)
-        assert scale.spread(quiet, 1.0, 0.0).n_eff == 50
+        assert scale.spread(quiet, 1.0, 0.0)[0] == 50
 
     def test_effective_size_by_hand(self):
         noisy = evidence(variance=np.array([0.16, 0.21, 0.24]) / 20)
-        assert scale_of(noisy.metric).spread(noisy, 1.0, 0.0).n_eff == pytest.approx(20)
+        assert scale_of(noisy.metric).spread(noisy, 1.0, 0.0)[0] == pytest.approx(20)
         # Matthews' coefficient has a range of 2: theta = (score + 1) / 2, and variances are divided by 4
         given = evidence("mcc", scores=np.array([0.6, 0.2]), variance=np.array([0.04, 0.06]))
-        assert scale_of(given.metric).spread(given, 1.0, 0.0).n_eff == pytest.approx((0.8 * 0.2 + 0.6 * 0.4) / 0.025)
+        assert scale_of(given.metric).spread(given, 1.0, 0.0)[0] == pytest.approx((0.8 * 0.2 + 0.6 * 0.4) / 0.025)
         spread = scale_of(given.metric).spread(given, 1.3, 0.5)
-        assert spread.extra == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
+        assert spread[2] == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
         loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]))
-        assert scale_of(loss.metric).spread(loss, 1.0, 0.0).n_eff == pytest.approx((0.21 + 0.24) / 0.03)
+        assert scale_of(loss.metric).spread(loss, 1.0, 0.0)[0] == pytest.approx((0.21 + 0.24) / 0.03)
         gap = evidence(scores=np.array([0.8, 0.7, np.nan]), variance=np.array([0.02, 0.01, np.nan]))
-        assert scale_of(gap.metric).spread(gap, 1.0, 0.0).n_eff == pytest.approx(0.37 / 0.03)
+        assert scale_of(gap.metric).spread(gap, 1.0, 0.0)[0] == pytest.approx(0.37 / 0.03)
         tiny = evidence(variance=np.full(3, 10.0))
-        assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0).n_eff == 1.0
+        assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0)[0] == 1.0
 
     def test_degenerate_cases(self):
         scale = UnitScale(best=1.0, worst=0.0)
         still = evidence(scores=np.ones(3), variance=np.zeros(3), chosen=np.ones(5))
-        assert scale.spread(still, 1.3, 1.0).n_eff == 50  # both sums vanish
-        assert scale.spread(still, 1.3, 1.0).size(1.0) == pytest.approx(50 / 1.3)  # V_s = 0
+        assert scale.spread(still, 1.3, 1.0)[0] == 50  # both sums vanish
+        assert scale.size(scale.spread(still, 1.3, 1.0), 1.0) == pytest.approx(50 / 1.3)  # V_s = 0
         edge = scale.spread(evidence(), 1.0, 1.0)
-        assert edge.size(1.0) == edge.size(1 - 1 / 100)  # c is kept off the end
+        assert scale.size(edge, 1.0) == scale.size(edge, 1 - 1 / 100)  # c is kept off the end
 
     @pytest.mark.parametrize(
         ("n_eff", "centre", "kept"), [(10, 1.0, 0.95), (10, 0.0, 0.05), (10, 0.93, 0.93), (1, 1, 0.5)]
     )
     def test_size_by_hand(self, n_eff, centre, kept):
         wobble = kept * (1 - kept)
-        assert UnitSpread(n_eff, 1.3, 0.002).size(centre) == pytest.approx(wobble / (1.3 * wobble / n_eff + 0.002))
+        found = UnitScale(best=1.0, worst=0.0).size((n_eff, 1.3, 0.002), centre)
+        assert found == pytest.approx(wobble / (1.3 * wobble / n_eff + 0.002))
 
     @pytest.mark.parametrize(
         ("best", "worst", "width"), [(1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, -1.0, 2.0), (0.0, 2.0, 2.0)]
     )
     def test_errors_are_in_the_metrics_unit(self, best, worst, width):
         scale = UnitScale(best=best, worst=worst)
-        assert scale.error_back(0.4, 0.1) == pytest.approx(0.1 * width)
+        assert scale.error((24.0, 1.0, 0.0), 0.4) == pytest.approx(0.1 * width)  # .4 * .6 / 24 = .1 ** 2
         assert [scale.back(0.0), scale.back(1.0)] == [worst, best]
         assert [scale.forward(worst), scale.forward(best)] == [0.0, 1.0]
 
@@ -217,7 +217,7 @@ class TestCalibratedByHand:
     def test_noise_without_room_for_it(self):
         """All scores at the end of the range but variances above zero: the size of the sample is all there is."""
         given = evidence(scores=np.ones(3), variance=np.full(3, 0.01))
-        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.3, 1.0).n_eff == 50
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.3, 1.0)[0] == 50
 
     @pytest.mark.parametrize(("bbc", "expected"), [(0.65, 0.7), (0.7, 0.7), (0.85, 0.85), (0.8, 0.8)])
     def test_bbc_x_at_and_beyond_its_ends(self, bbc, expected):
@@ -244,7 +244,7 @@ class TestCalibratedByHand:
         )
         if wins[2]:
             own = (0.2 * 0.01 / 0.0625 + 0.1 * 0.01 / 1.0) / 0.3
-        error = LogScale(best=0.0, worst=np.inf).spread(given, 1.75, 1.0).std_error
+        error = LogScale(best=0.0, worst=np.inf).spread(given, 1.75, 1.0)[0]
         assert error == pytest.approx(np.sqrt(1.75 * own + np.var([0.25, 0.5], ddof=1) / 0.25))
 
     def test_quantiles_are_taken_along_the_last_axis(self):
@@ -266,10 +266,11 @@ class TestCalibratedByHand:
         assert more == pytest.approx((plain[0], (1 - share) * 0.3 + share * 30, plain[2]))
 
     def test_centres_beyond_the_ends_are_kept_at_them(self):
-        spread = UnitScale(best=1.0, worst=0.0).spread(evidence(), 1.3, 1.0)
+        scale = UnitScale(best=1.0, worst=0.0)
+        spread = scale.spread(evidence(), 1.3, 1.0)
         for beyond, end in ((-0.2, 0.0), (1.2, 1.0), (2.5, 1.0)):
-            assert spread.limits(beyond, 2.0) == spread.limits(end, 2.0)
-            assert spread.error(beyond) == spread.error(end) == 0
+            assert scale.limits(spread, beyond, 2.0) == scale.limits(spread, end, 2.0)
+            assert scale.error(spread, beyond) == scale.error(spread, end) == 0
 
     def test_the_best_loss_is_infinitely_good_on_the_log_scale(self):
         assert scale_of(get_metric("mse")).forward(0.0) == np.inf
@@ -333,7 +334,8 @@ class TestCalibratedByHand:
 class TestSafeUpper:
     def test_never_below_the_naive_wilson_limit(self):
         given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
-        naive = scale_of(given.metric).spread(given, 1.0, 0.0).limits(0.95, stats.t.ppf(0.975, 49))[1]
+        scale = scale_of(given.metric)
+        naive = scale.limits(scale.spread(given, 1.0, 0.0), 0.95, stats.t.ppf(0.975, 49))[1]
         assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
         assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
 

@@ -175,6 +175,16 @@ def runs(cube, metric, draws, **options):
         return cs.select_and_judge(cube, metric, choose=draws, rng=7, **options)
 
 
+def agree(one, two, weights):
+    """Whole-number weights give the same bits; under real ones the last may differ."""
+    if weights != "real":
+        xr.testing.assert_identical(one, two)
+        return
+    xr.testing.assert_identical(one["selected"], two["selected"])
+    for name in ("value", "score"):
+        np.testing.assert_allclose(one[name], two[name], rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize(("kind", "metric"), CASES)
 @pytest.mark.parametrize("ties", ["first", "random"])
 def test_batch_and_chunks_change_nothing(kind, metric, ties):
@@ -203,14 +213,14 @@ def test_first_draws_do_not_depend_on_how_many_follow(kind, metric):
 
 @pytest.mark.parametrize(("kind", "metric"), [case for case in CASES if get_metric(case[1]).family == "rank"])
 @pytest.mark.parametrize(("gaps", "weights"), [(False, "none"), (True, "none"), (True, "whole"), (False, "real")])
-def test_numba_gives_the_same_bits_as_numpy(kind, metric, gaps, weights, monkeypatch):
+def test_numba_gives_the_same_numbers_as_numpy(kind, metric, gaps, weights, monkeypatch):
     pytest.importorskip("numba")
     cube = make_cube(kind, gaps=gaps, weights=case_weights(weights))
     draws = make_draws(cube, get_metric(metric), 97, 5, None)
     monkeypatch.setattr(_walk, "FORCE", "numpy")
     plain = runs(cube, metric, draws)
     monkeypatch.setattr(_walk, "FORCE", "numba")
-    xr.testing.assert_identical(runs(cube, metric, draws), plain)
+    agree(runs(cube, metric, draws), plain, weights)
 
 
 @pytest.mark.parametrize("n", [1, 2, 31, 4097])
@@ -241,7 +251,7 @@ def test_any_share_of_ties(metric, digits, weights, monkeypatch):
             pytest.importorskip("numba")
         monkeypatch.setattr(_walk, "FORCE", engine)
         found[engine] = runs(cube, metric, draws)
-    xr.testing.assert_identical(found["numba"], found["numpy"])
+    agree(found["numba"], found["numpy"], weights)
     case = cube["weight"].values if weights != "none" else np.ones(n)
     for b, counts in enumerate(draws.block(0, 33)[0][:3]):
         w = counts * case

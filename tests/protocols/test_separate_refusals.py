@@ -12,7 +12,8 @@ import cvstats as cs
 from cvstats.metrics.base import REGISTRY
 
 QUICK: dict[str, Any] = {"times": 50, "rng": 1}
-RANKS = {"auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "concordance"}
+RANKS = {"average_precision", "concordance"}
+MODEL_BY_MODEL = {"auc", "auc_ovr", "auc_ovr_weighted"}
 FREE = {"balanced_accuracy", "sensitivity", "specificity"}
 
 
@@ -53,12 +54,31 @@ EVERYWHERE = {
 }
 
 
-@pytest.mark.parametrize("metric", ["auc", "average_precision", own])
+@pytest.mark.parametrize("metric", ["average_precision", own])
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_rank_metrics_are_refused_because_models_differ(name, metric):
     does = "may compare" if metric is own else "ranks"
     with pytest.raises(cs.InputError, match=f"{does} predictions of different samples, and only those of one model"):
         EVERYWHERE[name](separate_cube(), metric)
+
+
+NO_MODEL = {  # where auc, which is ranked model by model, cannot be
+    "cvt_fold": "averaging by fold is defined for ordinary folds",
+    "tt": "averaging by fold is defined for ordinary folds",
+    "implementations": "averaging by fold is defined for ordinary folds",
+    "drop_configurations": "early dropping is defined for ordinary folds",
+    "cvm_cv": "it needs two; the cube has 1",
+    "one_partner": "ranks predictions of different samples, and only those of one model",
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_auc_is_ranked_model_by_model(name):
+    if name in NO_MODEL:
+        with pytest.raises(cs.InputError, match=NO_MODEL[name]):
+            EVERYWHERE[name](separate_cube(), "auc")
+        return
+    assert EVERYWHERE[name](separate_cube(), "auc") is not None
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
@@ -74,7 +94,7 @@ def test_metrics_of_the_class_ratio_are_refused_without_a_prior(name, metric):
 def test_every_metric_says_whether_it_depends_on_the_class_ratio(name):
     metric = REGISTRY[name]
     assert metric.ratio_free == (name in FREE)
-    if name in FREE:
+    if name in FREE or name in MODEL_BY_MODEL:
         assert np.isfinite(cs.score(separate_cube(), name)).all()
         return
     with pytest.raises(cs.InputError, match="ranks predictions" if name in RANKS else "how frequent the classes are"):
@@ -94,6 +114,8 @@ def test_metrics_free_of_the_class_ratio_do_not_change_with_it(metric):
 def test_tests_of_two_configurations_are_refused():
     with pytest.raises(cs.InputError, match="'auc' ranks predictions of different samples"):
         cs.delong_test(separate_cube(), a=0, b=1)
+    with pytest.raises(cs.InputError, match="it is for predictions of one model, not for classes sampled separately"):
+        cs.winner(separate_cube().isel(configuration=[0]), "auc", interval="delong", **QUICK)
     with pytest.raises(cs.InputError, match="'accuracy' depends on how frequent the classes are"):
         cs.mcnemar_test(separate_cube(), a=0, b=1)
 

@@ -1,0 +1,30 @@
+"""Which tests are slow: random search, faults on purpose, processes, browsers, builds and simulations.
+
+``pytest -m "not slow"`` is the fast lane, for while one writes; the default runs all. Tests that are slow one by one
+carry the mark themselves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+SLOW = (
+    "faults",
+    "laws",
+    "cube/test_blocks.py",
+    "formats/test_fuzz_readers.py",
+    "formats/test_stores.py",
+    "project/test_guard.py",
+    "project/test_supply.py",
+    "report/test_browser.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of whole folders and files."""
+    for item in items:
+        if item.path.relative_to(HERE).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)

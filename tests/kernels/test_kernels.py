@@ -1,0 +1,181 @@
+"""Kernels by themselves: plain arrays in, scores out; the same whatever form the weights or the problem come in."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from cvstats.kernels import Problem, Weights, kernel, order, pairs, walk
+from cvstats.kernels.repeats import Presence
+from cvstats.metrics import as_metric, get_metric
+
+METRICS = ("accuracy", "f1", "brier", "log_loss", "auc", "average_precision", "concordance", "own")
+
+
+@as_metric(direction="minimize")
+def own(label, prediction, weight):
+    return float(np.average(np.abs(label - prediction), weights=weight))
+
+
+def task(name, *, n=40, m=5, r=3, gaps=False, weight=None, seed=2):
+    """Return a metric and a problem with ties; with gaps some samples, repeats and configurations lack predictions."""
+    g = np.random.default_rng(seed)
+    y = g.integers(0, 2, n).astype(float)
+    p = np.round(0.2 * y[:, None, None] + 0.8 * g.random((n, m, r)), 1)
+    event = None
+    if name == "concordance":
+        y, event = np.round(g.exponential(size=n), 1), g.integers(0, 2, n).astype(float)
+    if gaps:
+        p[2:5, 1, 0] = np.nan
+        p[:, 3, 1] = np.nan
+    kind = "score" if name == "concordance" else "probability"
+    return own if name == "own" else get_metric(name), Problem(y, p, weight, event, 2 * (event is None), kind, 0.5)
+
+
+def draws(n, times, seed=1):
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), times).astype(np.int32)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_columns_and_forms_of_weights_change_nothing(name, gaps):
+    metric, problem = task(name, gaps=gaps)
+    w = draws(problem.n, 70)
+    scorer = kernel(metric, problem, float(problem.n), gaps=gaps)
+    criterion, scores = scorer.criterion(w)
+    assert scores.shape == (70, 5)
+    shared = Weights(w)
+    for other in (shared, shared, pickle.loads(pickle.dumps(shared)), w.astype(np.uint8), w.astype(np.int64)):
+        np.testing.assert_array_equal(scorer.scores(other), scores)
+    np.testing.assert_array_equal(scorer.scores(w[:3]), scores[:3])
+    for j in range(5):
+        alone = kernel(metric, problem.columns(slice(j, j + 1)), float(problem.n), gaps=gaps)
+        np.testing.assert_array_equal(alone.criterion(shared)[1][:, 0], scores[:, j])
+    best = np.argmax(criterion, axis=1)
+    np.testing.assert_allclose(scorer.judged(w, best), scores[np.arange(70), best], rtol=1e-14)
+    np.testing.assert_array_equal(scorer.judged(shared, best), scorer.judged(w, best))
+    np.testing.assert_array_equal(np.sign(np.diff(scores[0])), metric.sign * np.sign(np.diff(criterion[0])))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_score_is_the_mean_over_repeats(name):
+    metric, problem = task(name)
+    w = draws(problem.n, 40)
+    total = float(problem.n)
+    each = [kernel(metric, problem.repeats(slice(r, r + 1)), total).scores(w) for r in range(3)]
+    np.testing.assert_allclose(kernel(metric, problem, total).scores(w), np.mean(each, axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_case_weights_multiply_draws(name):
+    metric, problem = task(name, weight=np.arange(40) % 4.0)
+    _, plain = task(name)
+    w = draws(problem.n, 40)
+    weighted = kernel(metric, problem, 40.0).scores(w)
+    np.testing.assert_allclose(weighted, kernel(metric, plain, 120.0).scores(w * (np.arange(40) % 4)), rtol=1e-13)
+    some = problem.samples(problem.weight > 0)
+    np.testing.assert_allclose(kernel(metric, some, 40.0).scores(w[:, problem.weight > 0]), weighted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("weights", ["whole", "real"])
+@pytest.mark.parametrize("name", ["auc", "average_precision"])
+def test_few_and_many_draws_and_both_engines_agree(monkeypatch, name, weights, engine):
+    """Few draws are worked on across columns, many column by column."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    metric, problem = task(name, gaps=True)
+    w = draws(problem.n, 70) * (1.0 if weights == "whole" else np.pi)
+    w = w.astype(np.int32) if weights == "whole" else w
+    monkeypatch.setattr(walk, "FORCE", "numpy")
+    expected = kernel(metric, problem, 40.0).scores(w)
+    monkeypatch.setattr(walk, "FORCE", engine)
+    for few in (0, 1000):
+        monkeypatch.setattr(walk, "FEW", few)
+        found = kernel(metric, problem, 40.0).scores(w)
+        np.testing.assert_allclose(found, expected, rtol=1e-12 if weights == "real" else 0)
+    monkeypatch.setattr(walk, "THREADED", 1)
+    monkeypatch.setattr(walk, "thread_count", lambda: 3)
+    np.testing.assert_allclose(
+        kernel(metric, problem, 40.0).scores(w), expected, rtol=1e-12 if weights == "real" else 0
+    )
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "brier", "auc", "average_precision", "concordance"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_sizes_of_blocks_change_nothing(monkeypatch, name, gaps):
+    metric, problem = task(name, gaps=gaps)
+    w = draws(problem.n, 40)
+    whole = kernel(metric, problem, 40.0)
+    best = np.arange(40) % 5
+    for module, attribute, size in (
+        ("sums", "TILE", 7), ("ranks", "TILE", 7), ("walk", "TILE", 99), ("order", "TILE", 50), ("pairs", "TILE", 7),
+        ("pairs", "CELLS", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(f"cvstats.kernels.{module}.{attribute}", size)
+    small = kernel(metric, problem, 40.0)
+    np.testing.assert_array_equal(small.scores(w), whole.scores(w))
+    np.testing.assert_array_equal(small.judged(w, best), whole.judged(w, best))
+
+
+@pytest.mark.parametrize("total", [40.0, 1e9])
+def test_concordance_is_exact_for_whole_numbers(total):
+    """In single precision while sums fit it, in double beyond; equal times, censored or not, in every tile."""
+    g = np.random.default_rng(5)
+    n = 600
+    y, event = g.integers(0, 9, n).astype(float), g.integers(0, 2, n).astype(float)
+    risk = g.integers(0, 5, (n, 2, 1)).astype(float)
+    problem = Problem(y, risk, None, event, 0, "score", None)
+    w = draws(n, 3)
+    comparable = (event[:, None] == 1) & ((y[:, None] < y) | ((y[:, None] == y) & (event == 0)))
+    right = (risk[:, None, :, 0] > risk[None, :, :, 0]) + 0.5 * (risk[:, None, :, 0] == risk[None, :, :, 0])
+    found = pairs.PairKernel(get_metric("concordance"), problem, total).scores(w)
+    for row, scores in zip(w.astype(object), found, strict=True):
+        pair = np.outer(row, row) * comparable
+        expected = [float((2 * pair * right[:, :, j]).sum()) / float(2 * pair.sum()) for j in range(2)]
+        assert scores.tolist() == expected
+
+
+def test_presence_knows_each_pattern_once():
+    missing = np.zeros((9, 6), bool)
+    missing[2, [1, 4]] = True
+    missing[:, 5] = True
+    presence = Presence(missing, 9, 6)
+    assert len(presence.patterns) == 3
+    np.testing.assert_array_equal(presence.patterns[presence.pattern], ~missing.T)
+    assert presence.begun.tolist() == [True] * 5 + [False]
+    assert presence.whole.tolist() == [True, False, True, True, False, False]
+    assert Presence(None, 9, 6).patterns.all()
+
+
+def test_columns_are_sorted_with_ties_in_the_order_given():
+    g = np.random.default_rng(0)
+    p = g.choice([-np.inf, -1.0, -0.0, 0.0, 1.0, 1.0 + 2**-52, np.inf, np.nan], (50, 8))
+    rows = g.permutation(50)[:41]
+    found, last = order.sort_columns(p, rows)
+    for column in range(8):
+        values = p[rows, column]
+        expected = np.argsort(values, kind="stable")
+        np.testing.assert_array_equal(found[column], expected)
+        ends = np.append(values[expected][1:] != values[expected][:-1], True)
+        np.testing.assert_array_equal(last[column], ends)
+    assert order.sort_columns(np.arange(5.0)[:, None], np.arange(5))[1] is None
+
+
+def test_predictions_are_read_as_the_metric_uses_them():
+    p = np.array([0.2, 0.5, np.nan, 0.9]).reshape(4, 1, 1)
+    problem = Problem(np.zeros(4), p, None, None, 2, "probability", 0.5)
+    np.testing.assert_array_equal(problem.read("label")[:, 0, 0], [0, 0, np.nan, 1])
+    np.testing.assert_allclose(problem.read("margin")[:, 0, 0], [-0.3, 0, np.nan, 0.4])
+    assert problem.read("score") is p or np.shares_memory(problem.read("score"), p)
+    whole = problem.samples(np.array([0, 1, 3]))
+    assert whole.read("label", whole=True).dtype == np.uint8
+    assert whole.read("label", slice(1, 3), whole=True).ravel().tolist() == [0, 1]
+    many = Problem(
+        np.zeros(2), np.array([[0.1, 0.5], [0.2, 0.3], [0.7, 0.2]])[:, :, None, None], None, None, 3, "", None
+    )
+    assert many.read("label", whole=True).ravel().tolist() == many.read("label").ravel().tolist() == [2, 0]
+    times = Problem(np.ones(2), np.array([3.0, 5.0]).reshape(2, 1, 1), None, np.ones(2), 0, "value", None)
+    assert times.read("survival").ravel().tolist() == [-3.0, -5.0]
