@@ -29,13 +29,12 @@ def named_predictions(
     given: Mapping[str, Sequence[Hashable] | None],
     kind: str | None,
     label_names: Sequence[Hashable] | None = None,
-) -> tuple[xr.Variable, Names, bool]:
-    """Return the predictions, the coordinates that came with them or were `given`, and whether samples have ids.
+) -> tuple[xr.Variable, Names]:
+    """Return the predictions and the coordinates that came with them or were `given`.
 
     `given` holds the arguments ``samples, configurations, repeats, classes`` by argument name; `label_names` are the
     classes that the last axis may stand for when the caller named neither repeats nor classes.
     """
-    coords: Names = {}
     if isinstance(predictions, xr.DataArray):
         data, coords = _from_dataarray(predictions)
     else:
@@ -75,11 +74,7 @@ def named_predictions(
         coords[dim] = variable
     if "label_class" in data.dims and "label_class" not in coords:
         raise InputError("`predictions` has a dimension 'label_class' without names; give them as `classes=`.")
-    has_ids = "sample" in coords
-    for axis in data.dims:
-        if axis not in coords:
-            coords[axis] = xr.Variable(axis, np.arange(data.sizes[axis]))
-    return data, coords, has_ids
+    return data, coords
 
 
 def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:

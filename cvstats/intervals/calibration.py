@@ -196,17 +196,11 @@ class Calibration:
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
         if self.unseen:
-            ends[1] = max(ends[1], self._largest_loss(level))
+            # No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a
+            # share u of new samples cost what an error does, and the data do not show it.
+            share = 1 - ((1 - level) / 2) ** (1 / self.n)
+            ends[1] = max(ends[1], (1 - share) * self.estimate + share * self.unseen)
         return float(ends[0]), float(ends[1]), scale.error(spread, centre)
-
-    def _largest_loss(self, level: float) -> float:
-        """Return the largest loss that is plausible though no sample was misclassified.
-
-        No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share
-        u of new samples cost what an error does, and the data do not show it.
-        """
-        share: float = 1 - ((1 - level) / 2) ** (1 / self.n)
-        return (1 - share) * self.estimate + share * self.unseen
 
 
 def standing_out(evidence: Evidence) -> float:
@@ -325,15 +319,11 @@ class calibrated:  # noqa: N801
         psi = tuned.psi if self.psi is None else self.psi
         share = self._share(evidence, tuned.safe)
         refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
-        first, kappa, extra = scale.spread(evidence, kappa, psi)
         return Calibration(
-            best=scale.best,
-            worst=scale.worst,
-            low=evidence.metric.range[0],
-            high=evidence.metric.range[1],
-            first=first,
-            kappa=kappa,
-            extra=extra,
+            scale.best,
+            scale.worst,
+            *evidence.metric.range,
+            *scale.spread(evidence, kappa, psi),
             naive_first=scale.spread(evidence, 1.0, 0.0)[0],
             n=evidence.n,
             estimate=evidence.estimate,
