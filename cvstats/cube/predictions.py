@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .values import frame_values, on_dask, plain_strings, unmasked
+from .values import frame_values, on_dask, plain_array, unmasked
 
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
@@ -92,7 +92,7 @@ def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
             if name in data.dims:
                 coords[name] = _names(predictions.indexes[name].to_numpy(), name)
         else:
-            coords[name] = variable.copy(data=plain_strings(variable.values)) if name in data.dims else variable
+            coords[name] = variable.copy(data=plain_array(variable.values)) if name in data.dims else variable
     return data, coords
 
 
@@ -216,4 +216,4 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
-    return xr.Variable(dim, plain_strings(array))
+    return xr.Variable(dim, plain_array(array))

@@ -317,7 +317,9 @@ class calibrated:  # noqa: N801
         scale, tuned = scale_of(evidence.metric), constants(evidence)
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
-        share = self._share(evidence, tuned.safe)
+        share = float(tuned.safe == "always" if self.safe_upper == "auto" else self.safe_upper)  # BBC to naive, 0 to 1
+        if self.safe_upper == "auto" and tuned.safe == "standing out":
+            share = standing_out(evidence)
         refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
         return Calibration(
             scale.best,
@@ -331,9 +333,3 @@ class calibrated:  # noqa: N801
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
             unseen=evidence.unseen,
         )
-
-    def _share(self, evidence: Evidence, safe: str) -> float:
-        """Return how far the upper limit's centre moves from BBC to the naive score."""
-        if isinstance(self.safe_upper, bool):
-            return float(self.safe_upper)
-        return standing_out(evidence) if safe == "standing out" else float(safe == "always")
