@@ -13,29 +13,14 @@ from collections.abc import Sequence
 from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed
 from .refuse import refuse_scores
 
-LAYOUTS: dict[str, Layout] = {
-    layout.name: layout
-    for layout in (
-        long.LAYOUT,
-        wide.LAYOUT,
-        tidymodels.LAYOUT,
-        caret.LAYOUT,
-        mlr3.MLR3,
-        mlr3.MLR,
-        openml.LAYOUT,
-        amlb.LAYOUT,
-        autogluon.LAYOUT,
-        h2o.LAYOUT,
-        mljar.LAYOUT,
-        pycaret.LAYOUT,
-        weka.LAYOUT,
-        julearn.LAYOUT,
-        jadbio.LAYOUT,
-    )
-}
+__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
+
+READERS = (long, wide, tidymodels, caret, mlr3, openml, amlb, autogluon, h2o, mljar, pycaret, weka, julearn, jadbio)
+DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]
+LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in DECLARED}
 # our word -> other people's, in lower case without punctuation
 SYNONYMS = {
     "sample": "sample id sampleid row rowid rowindex rowids index idx subject subjectid patient patientid case caseid",

@@ -25,19 +25,8 @@ from ._layout import Hints, Parsed, texts
 
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
-RESERVED = {
-    "sample",
-    "configuration",
-    "repeat",
-    "label_class",
-    "kind",
-    "positive",
-    "threshold",
-    "classes",
-    "prediction",
-    "fold",
-    *PER_SAMPLE,
-}
+RESERVED = {"sample", "configuration", "repeat", "label_class", "kind", "positive", "threshold", "classes"}
+RESERVED |= {"prediction", "fold", *PER_SAMPLE}
 
 
 @dataclass
@@ -84,15 +73,15 @@ class Assembler:
 
     def _scan(self, part: Part) -> None:
         parsed = part.parsed
+        present = RESERVED & {*parsed.frame.columns}
         if self.first is None:
-            self.first, self.present = parsed, {c for c in parsed.frame.columns if c in RESERVED}
+            self.first, self.present = parsed, present
         elif list(self.first.values) != list(parsed.values):
             raise InputError(
                 f"{part.source}: the prediction columns are {show(parsed.values)} "
                 f"but other files have {show(self.first.values)}."
             )
-        elif self.present != {c for c in parsed.frame.columns if c in RESERVED}:
-            odd = self.present ^ {c for c in parsed.frame.columns if c in RESERVED}
+        elif odd := self.present ^ present:
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
         self.rows += len(parsed.frame)
         self.rows_read += part.rows
@@ -190,34 +179,29 @@ class Assembler:
         frame = part.parsed.frame
         for name, (axis, stores) in list(self.extras.items()):
             column = frame[name] if name in frame.columns else pd.Series(np.full(len(frame), np.nan))
-            for stop in (min(len(column), 1000), len(column)):  # a glance rules most other columns out
-                codes = pd.factorize(column.iloc[:stop])[0]
-                for dim in list(stores):
-                    if not constant(np.full(len(stores[dim]), -2), index[dim][:stop], codes):
-                        del stores[dim]
-            if stores:
-                codes = axis.codes(column, part.text)
-                for dim in list(stores):
-                    if not constant(stores[dim], index[dim], codes):
-                        del stores[dim]
+            glance = pd.factorize(column.iloc[:1000])[0]  # which rules most columns out
+            for dim in list(stores):
+                if not constant(np.full(len(stores[dim]), -2), index[dim][:1000], glance):
+                    del stores[dim]
+            codes = axis.codes(column, part.text) if stores else glance
+            for dim in list(stores):
+                if not constant(stores[dim], index[dim], codes):
+                    del stores[dim]
             if not stores:
                 del self.extras[name]
                 self.ignored[name] = None
 
     def _follow(self, codes: dict[str, tuple[np.ndarray, int]]) -> None:
         """Keep the orders of the dims in which the rows are sorted, so that a table can be written as it was read."""
-        rows = len(codes["sample"][0])
-        for stop in (min(rows, 1000), rows):  # a glance at the first rows rules most orders out
-            for order, last in list(self.orders.items()):
-                place = np.zeros(stop, np.int64)
+        for order, last in list(self.orders.items()):
+            for stop in (1000, None):  # a glance at the first rows rules most orders out
+                place = np.zeros(1, np.int64)
                 for dim in order:
                     place = place * codes[dim][1] + codes[dim][0][:stop]
                 if place[0] <= last or (np.diff(place) <= 0).any():
                     del self.orders[order]
-                elif stop == rows:
-                    self.orders[order] = int(place[-1])
-            if stop == rows:
-                return
+                    break
+                self.orders[order] = int(place[-1])
 
     def _claim(self, part: Part, cell: np.ndarray, rows: np.ndarray) -> None:
         """Let every row own its cell; the second owner of a cell is a duplicate row."""
@@ -285,13 +269,13 @@ class Assembler:
         n, m, r = self.shape
         repeated = "repeat" in self.present
         missing = int((self.values < 0).sum() if self.labels_predicted else np.isnan(self.values).any(axis=1).sum())
-        dims = ["sample", "configuration", *(["repeat"] if repeated else [])]
-        shape = (n, m, r) if repeated else (n, m)
+        coords = {axis.name: axis.values(ids=True) for axis in self._axes()}
+        dims, shape = list(coords), (n, m, r) if repeated else (n, m)
         if "label" in self.codes and hints.labels is not None:
             raise InputError("the truth is in the file already: leave `labels` (--labels) out, or drop that column.")
         labels = self._per_sample("label", hints.labels)
         distinct = [] if labels is None else pd.unique(np.asarray(labels)).tolist()
-        names = {str(name): name for name in [*distinct]} | dict(zip(texts(distinct), distinct, strict=True))
+        names = {str(name): name for name in distinct} | dict(zip(texts(distinct), distinct, strict=True))
         positive = same(hints.positive if hints.positive is not None else first.positive, names)
         data, classes = self._predictions(names)
         if len(first.values) > 1:
@@ -300,19 +284,11 @@ class Assembler:
             classes = [str(name) for name in classes] if len({type(name) for name in classes}) > 1 else classes
         elif None not in first.values:
             data, positive = self._one_class(data, same(next(iter(first.values)), names), positive, distinct)
-        coords: dict[str, Any] = {
-            "sample": self.sample.values(ids=True),
-            "configuration": self.configuration.values(ids=True),
-        }
-        if repeated:
-            coords["repeat"] = self.repeat.values(ids=True)
         array = xr.DataArray(data.reshape(shape), dims=dims, coords=coords)
-        kind = hints.kind or first.kind
-        cube = as_cube(
-            array, labels, folds=self._fold_ids(repeated), classes=classes, groups=self._per_sample("group"),
-            weights=self._per_sample("weight"), event=self._per_sample("event"), kind=kind, positive=positive,
-            threshold=first.threshold,
-        )  # fmt: skip
+        per_sample = {"groups": "group", "weights": "weight", "event": "event"}
+        given: dict[str, Any] = {argument: self._per_sample(name) for argument, name in per_sample.items()}
+        given |= {"kind": hints.kind or first.kind, "positive": positive, "threshold": first.threshold}
+        cube = as_cube(array, labels, folds=self._fold_ids(repeated), classes=classes, **given)
         cube = cube.assign_coords(self._extras())
         facts = {
             "rows": self.rows_read,
@@ -334,9 +310,7 @@ class Assembler:
         numbers = [name for name in self.guess.places if not is_number(name)]
         if stray and 0 < len(numbers) < len(guesses):
             raise self._text_among_numbers()
-        table = np.empty(len(guesses) + 1, object)
-        table[:-1] = guesses
-        table[-1] = None
+        table = np.array([*guesses, None], object)
         known = list(names.values())
         extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
         return np.asarray(table[self.values[:, 0]]), sorted({*known, *stray}) if extend else None
@@ -375,25 +349,16 @@ class Assembler:
         axis, codes = self.per_sample[name], self.codes[name]
         values = axis.values(ids=name == "group")
         if self._classes_are_named() and name == "label" and len(pd.unique(values)) < len(values):
-            values = np.array(list(axis.places))  # classes called 1.1 and 1.10
-        if (codes < 0).any():
-            if values.dtype.kind in "iufb":
-                values = values.astype(float)
-                return np.append(values, np.nan)[codes]
-            values = np.array([*values.tolist(), None], dtype=object)
-        return values[codes]
+            return np.array([*axis.places, None], object)[codes]  # classes called 1.1 and 1.10
+        return axis.taken(codes, ids=name == "group", text=None)
 
     def _fold_ids(self, repeated: bool) -> Any:
         if self.folds is None or not self.fold.places:
             return None
-        values = self.fold.values(ids=True)
-        absent = self.folds < 0
-        if absent.any():
-            values = np.append(values, -1 if values.dtype.kind == "i" else "")
-            self.notes[
-                f"{int(absent.sum())} samples have no fold in some repeat because nothing predicted them there"
-            ] = None
-        ids = values[self.folds].reshape(self.shape[0], self.shape[2])
+        absent = int((self.folds < 0).sum())
+        if absent:
+            self.notes[f"{absent} samples have no fold in some repeat because nothing predicted them there"] = None
+        ids = self.fold.taken(self.folds, ids=True, number=-1).reshape(self.shape[0], self.shape[2])
         return xr.DataArray(ids, dims=("sample", "repeat")) if repeated else ids[:, 0]
 
     def _extras(self) -> dict[str, Any]:
@@ -403,10 +368,5 @@ class Assembler:
                 self.ignored[name] = None
                 continue
             dim = "configuration" if "configuration" in stores else "sample"
-            values, codes = axis.values(ids=False), stores[dim]
-            if (codes < 0).any():
-                filler = np.nan if values.dtype.kind in "if" else ""
-                values = np.append(values.astype(float) if values.dtype.kind in "if" else values.astype(str), filler)
-                codes = np.where(codes < 0, -1, codes)
-            out[name] = (dim, values[codes])
+            out[name] = (dim, axis.taken(stores[dim]))
         return out

@@ -45,6 +45,16 @@ class Axis:
             out = raw.astype(str)
         return out
 
+    def taken(self, codes: np.ndarray, *, ids: bool = False, number: Any = np.nan, text: Any = "") -> np.ndarray:
+        """Return the value of each code, and where there is none what stands for a missing `number` or `text`."""
+        values = self.values(ids=ids)
+        if (codes >= 0).all():
+            return np.asarray(values[codes])
+        numeric = values.dtype.kind in ("iuf" if text == "" else "iufb")
+        kind: Any = (float if number is np.nan else values.dtype) if numeric else object
+        out = np.append(values.astype(kind), number if numeric else text)[np.maximum(codes, -1)]
+        return np.asarray(out.astype(str) if not numeric and text == "" else out)
+
 
 def constant(store: np.ndarray, index: np.ndarray, codes: np.ndarray) -> bool:
     """Note the first code of each place (-2 = none yet) and return whether all later ones agree."""

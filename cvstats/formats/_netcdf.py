@@ -229,7 +229,7 @@ def _check_content(file: Any, h5py: Any, name: str, image: Any, lazy: bool) -> N
                 f"{name}: {key!r} is a link, a group or kept in other files; a cube is arrays in one file."
             )
         if data.dtype.kind != "O":
-            total += 0 if lazy else data.size * data.dtype.itemsize
+            total += 0 if lazy and data.ndim > 1 else data.size * data.dtype.itemsize
         elif h5py.check_string_dtype(data.dtype) is None:
             raise InputError(f"{name}: {key!r} holds {data.dtype}; keep numbers and text only.")
         elif data.size:

@@ -158,29 +158,23 @@ def _load(folder: Path, entry: Entry) -> xr.DataArray:
     return _decoded(raw, name)
 
 
-def _decoded(raw: bytes, name: str) -> xr.DataArray:
-    with readable(name), open_netcdf(raw, name) as dataset:
-        return decode(dataset.load(), name)
+def _decoded(source: bytes | Path, name: str, *, lazy: bool = False) -> xr.DataArray:
+    """Return the cube of a part; a `lazy` one has zeros for predictions, which take no room."""
+    with readable(name), open_netcdf(source, name, lazy=lazy) as dataset:
+        return decode(dataset if lazy else dataset.load(), name)
 
 
 def _outline(folder: Path, entry: Entry) -> xr.DataArray:
     """Return a part without its predictions; parts never change, so that a process opens each once for this."""
     if entry.sha256 not in _OUTLINES:
-        name = _check_part(folder, entry)
-        with readable(name), open_netcdf(folder / entry.file, name, lazy=True) as dataset:
-            _remember(entry, decode(dataset, name))
+        _remember(entry, _decoded(folder / entry.file, _check_part(folder, entry), lazy=True))
     return _OUTLINES[entry.sha256]
 
 
 def _remember(entry: Entry, cube: xr.DataArray) -> None:
     if len(_OUTLINES) >= MANY:
         _OUTLINES.clear()
-    _OUTLINES[entry.sha256] = _hollow(cube)
-
-
-def _hollow(cube: xr.DataArray) -> xr.DataArray:
-    """Return a cube that takes no room for its predictions, all of which are zero."""
-    return cube.copy(data=np.broadcast_to(np.zeros((), cube.dtype), cube.shape))
+    _OUTLINES[entry.sha256] = cube.copy(data=np.broadcast_to(np.zeros((), cube.dtype), cube.shape))
 
 
 # -- combining
@@ -297,25 +291,26 @@ def write_store(cube: xr.DataArray, path: Path, *, append: bool) -> None:
         new: list[Entry] = []
         for place in portions(cube):
             raw = netcdf_bytes(cube.isel(configuration=place).compute())
-            part = _decoded(raw, "`cube`")  # as it will be read
+            part = _decoded(raw, "`cube`", lazy=True)  # as it will be read
             _check_alike(part, part, "`cube`", "`cube`")
-            if known is None or _adds(part, known, folder, kept):
+            if known is None or _adds(part, raw, known, folder, kept):
                 new.append(_write_part(folder, [*stored, *new], raw))
                 _remember(new[-1], part)
         if new:
             _write_manifest(folder, [*kept, *new])
 
 
-def _adds(cube: xr.DataArray, known: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> bool:
-    """Return whether a cube holds anything that the store does not; raise when the two disagree."""
-    whole = united([(known, "the store"), (_hollow(cube), "`cube`")], old="the store")
-    sheet = Sheet(cube, dict(cube.indexes))
-    for entry in entries:
-        if all(has.any() for has in _shared(cube, _outline(folder, entry)).values()):
-            part = _load(folder, entry)
-            sheet.put(part.isel(_shared(part, cube)), "earlier parts", entry.file)
-    new = sheet.put(cube, "the store", "`cube`")
-    return new or not whole.coords.to_dataset().equals(known.coords.to_dataset())
+def _adds(part: xr.DataArray, raw: bytes, known: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> bool:
+    """Return whether a part holds anything that the store does not; raise when the two disagree."""
+    whole = united([(known, "the store"), (part, "`cube`")], old="the store")
+    others = [e for e in entries if all(has.any() for has in _shared(part, _outline(folder, e)).values())]
+    if not others:
+        return True
+    sheet, cube = Sheet(part, dict(part.indexes)), _decoded(raw, "`cube`")
+    for entry in others:
+        other = _load(folder, entry)
+        sheet.put(other.isel(_shared(other, cube)), "earlier parts", entry.file)
+    return sheet.put(cube, "the store", "`cube`") or not whole.coords.to_dataset().equals(known.coords.to_dataset())
 
 
 def compact_store(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from .registry import Protocol, protocol
@@ -15,7 +17,8 @@ __all__ = ["PROTOCOLS", "Protocol", "protocol"]
 def __getattr__(name: str) -> Any:
     if name != "PROTOCOLS":
         raise AttributeError(f"module 'cvstats.protocols' has no attribute {name!r}")
-    from . import bootstrap_winner, dropping, nested, separate, tibshirani, tuned  # noqa: F401 (each declares its own)
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")  # each declares its own
     from .registry import PROTOCOLS
 
     return PROTOCOLS

@@ -119,6 +119,7 @@ def bbc(
         Selection strategy, run again in every draw.
     strata : str, optional
         None, ``"label"``, a coordinate's name, or ``"auto"`` (within class for metrics that need every class).
+        Classes that were sampled separately (dimension ``partner``) are always drawn within class.
     keep_draws : bool
         Also return ``draw_estimate(draw)`` and ``draw_selected(draw)``.
     batch : int, optional

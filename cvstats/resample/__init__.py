@@ -39,7 +39,10 @@ def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
 
 
 def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the codes of groups and strata; ``"auto"`` draws within class for metrics that need every class."""
+    """Return the codes of groups and strata; ``"auto"`` draws within class for metrics that need every class.
+
+    Classes that were sampled separately have sizes fixed in advance, so their samples are always drawn within class.
+    """
     group = group_codes(cube, None)
     automatic = isinstance(strata, str) and strata == "auto"
     if automatic:
@@ -52,6 +55,10 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
         if not automatic:
             raise
         layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
+    if "partner" in cube.dims:
+        label = pd.factorize(cube["label"].values)[0]
+        layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
+        check_nested(group, layer)
     return group, layer
 
 

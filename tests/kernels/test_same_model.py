@@ -8,6 +8,8 @@ import xarray as xr
 
 import cvstats as cs
 from cvstats.kernels import walk
+from cvstats.metrics import get_metric
+from cvstats.resample import make_draws
 
 N0, N1, CONFIGURATIONS = 17, 14, 4
 DESIGNS = [(4, 4), (5, 3), (2, 6)]
@@ -162,3 +164,14 @@ def test_what_ranks_across_models_stays_refused(metric):
         cs.score(cube, metric)
     with pytest.raises(cs.InputError, match="only those of one model can be ranked"):
         cs.score(cube.isel(partner=0), "auc")
+
+
+@pytest.mark.parametrize("strata", [None, "auto", "site"])
+def test_draws_keep_the_sizes_of_the_classes(strata):
+    p, y, fold = arrays(4, 4, 1, gaps=False)
+    cube = separate(p, y, fold).assign_coords(site=("sample", np.arange(N0 + N1) % 2))
+    seen = make_draws(cube, get_metric("sensitivity"), 64, 1, strata).block(0, 64)[0]
+    assert (seen[:, y == 0].sum(axis=1) == N0).all()
+    assert (seen[:, y == 1].sum(axis=1) == N1).all()
+    if strata == "site":
+        assert (seen[:, (y == 0) & (cube["site"].values == 1)].sum(axis=1) == N0 // 2).all()

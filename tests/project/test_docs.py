@@ -1,8 +1,10 @@
 """The documentation: every public name is there, docstrings are complete, links lead somewhere."""
 
 import ast
+import doctest
 import inspect
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -191,6 +193,57 @@ def test_table_of_the_readme_is_read(tmp_path):
     cube = cs.read_predictions(tmp_path / "predictions.csv", positive="ill")
     assert cube.sizes == {"sample": 2, "configuration": 2}
     assert cs.score(cube, "auc").values.tolist() == [1.0, 1.0]
+
+
+def test_architecture_has_a_line_for_every_room_and_knows_where_objects_live():
+    package = Path(cs.__file__).parent
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    table, objects = (
+        re.search(rf"^## {title}\n(.*?)^## ", text, flags=re.M | re.S)[1] for title in ("Rooms", "Seven.*?")
+    )
+    named = [room.rstrip("/") for row in cells(table) for room in re.findall(r"`(\w+(?:/|\.py))`", row[0])]
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")} | {path.name for path in package.glob("*.py")}
+    assert set(named) == rooms - {"__init__.py", "__main__.py"}
+    homes = {row[0].strip("`"): row[1].strip("`") for row in cells(objects)[2:]}
+    assert len(homes) == 7
+    for name, home in homes.items():
+        assert re.search(rf"^(class|def) {name}\b", (package / home).read_text(encoding="utf-8"), flags=re.M), name
+
+
+LIFE = DOCS / "life_of_a_call.md"
+
+
+def run_examples(page):
+    """Run the examples of a page, one after the other, and return the names that they leave."""
+    names = {}
+    for code in re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        example = doctest.DocTestParser().get_doctest(code, names, page.name, page.name, 0)
+        said = []
+        doctest.DocTestRunner().run(example, out=said.append, clear_globs=False)
+        assert not said, "".join(said)
+        names = example.globs
+    return names
+
+
+def test_life_of_a_call_passes_through_what_its_page_names():
+    where = ROOT / "benchmarks" / "trace.py"
+    if not where.exists():
+        pytest.skip("the benchmarks are not part of an installed package")
+    spec = spec_from_file_location("trace_of_a_call", where)
+    trace = module_from_spec(spec)
+    spec.loader.exec_module(trace)
+    cube = run_examples(LIFE)["cube"]
+    passed = trace.passed(lambda: cs.bbc(cube, "accuracy", rng=1))
+    text = LIFE.read_text(encoding="utf-8")
+    hops = [
+        (file, name)
+        for file, names in re.findall(r"^- `(\S+\.py)` ((?:`[\w.]+`(?:, )?)+):", text, flags=re.MULTILINE)
+        for name in re.findall(r"`([\w.]+)`", names)
+    ]
+    assert len(hops) > 20
+    assert [hop for hop in hops if hop not in passed] == [], "no longer part of the call"
+    assert hops == sorted(hops, key=passed.index), "the order of the page is not that of the call"
+    assert {file for file, _ in passed} - set(re.findall(r"`(\S+\.py)`", text)) == set(), "not on the page"
 
 
 def cells(text):

@@ -10,8 +10,8 @@ import pytest
 import cvstats
 
 ROOT = Path(cvstats.__file__).parent
-FLOW = """_check _results kernels cube formats read folds metrics resample select adjust judge intervals protocols curves
-compare plan describe simulate tables plot report sklearn cli""".split()  # noqa: SIM905 - as one reads it
+FLOW = """_check _results kernels cube formats read folds metrics resample select adjust judge intervals protocols
+curves compare plan describe simulate tables plot report sklearn cli""".split()  # noqa: SIM905 - as one reads it
 FILES = {
     ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
