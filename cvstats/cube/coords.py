@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, show
 
 from .align import aligned
-from .values import plain_array, plain_strings, unmasked
+from .values import plain_array, unmasked
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
 
@@ -55,10 +55,12 @@ def _test_parts(parts: Any) -> list[Any]:
 
 def checked(variable: xr.Variable, name: str, to: xr.Dataset) -> xr.Variable:
     """Return the coordinate in its stored form; raise when its values break the contract."""
-    if name == "fold":
-        variable = _checked_folds(variable, to)
-    elif name != "weight":
+    if name != "weight":
         variable = variable.copy(data=plain_array(variable.values))
+    if name == "fold" and "repeat" in variable.dims and "repeat" not in to.dims:
+        if variable.sizes["repeat"] != 1:
+            raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
+        variable = variable.isel(repeat=0)
     check_sample_values(name, variable)
     return variable.astype({"weight": float, "event": int}.get(name, variable.dtype))
 
@@ -84,18 +86,6 @@ def check_sample_values(name: str, variable: xr.Variable) -> None:
             raise InputError("`folds` holds floats; fold ids must be integers or strings. Convert with .astype(int).")
         if values.dtype.kind not in "iuUOT" or (values.dtype.kind == "O" and pd.isna(values).any()):
             raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
-
-
-def _checked_folds(variable: xr.Variable, to: xr.Dataset) -> xr.Variable:
-    values = variable.values
-    if values.dtype.kind == "O" and values.size and all(type(value) is float for value in values.ravel()):
-        values = values.astype(float)
-    variable = variable.copy(data=plain_strings(values))
-    if "repeat" in variable.dims and "repeat" not in to.dims:
-        if variable.sizes["repeat"] != 1:
-            raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
-        variable = variable.isel(repeat=0)
-    return variable
 
 
 def _fold_table(folds: Any, to: xr.Dataset) -> Any:

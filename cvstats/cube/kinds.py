@@ -196,13 +196,11 @@ def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
         raise InputError(
             f"`predictions` has two columns of scores, for {show(names)}; give the scores of the positive class only."
         )
-    if kind == "probability" and not on_dask(data):
-        gap = _sum_gap(data)
-        if gap > SUM_TOLERANCE:
-            raise InputError(
-                f"`predictions`: probabilities of the classes {show(names)} must add up to 1; off by up to {gap:g}. "
-                "Give scores with kind='score'."
-            )
+    if kind == "probability" and not on_dask(data) and (gap := _sum_gap(data)) > SUM_TOLERANCE:
+        raise InputError(
+            f"`predictions`: probabilities of the classes {show(names)} must add up to 1; off by up to {gap:g}. "
+            "Give scores with kind='score'."
+        )
 
 
 def _sum_gap(data: xr.Variable) -> float:

@@ -89,14 +89,16 @@ def as_cube(
     given = {"samples": samples, "configurations": configurations, "repeats": repeats, "classes": classes}
     said = repeats is not None or classes is not None or event is not None or kind in ("label", "value")
     names = None if said or labels is None else unique(plain_array(labels))
-    data, coords, has_ids = named_predictions(predictions, given, kind, names)
+    data, coords = named_predictions(predictions, given, kind, names)
     if data.size == 0:
         raise InputError(f"`predictions` is empty: sizes {dict(data.sizes)}; a cube needs samples and configurations.")
     if labels is None and "label" not in coords:
         raise InputError("`labels` are missing: give one per sample, or predictions with a 'label' coordinate.")
     ids = sample_ids(labels)
-    if ids is not None and not has_ids and len(ids) == data.sizes["sample"]:
-        coords["sample"] = xr.Variable("sample", ids)  # predictions without ids are in the order of the labels
+    if ids is not None and len(ids) == data.sizes["sample"]:
+        coords.setdefault("sample", xr.Variable("sample", ids))  # without ids, predictions are in the labels' order
+    for dim in data.dims:
+        coords.setdefault(dim, xr.Variable(dim, np.arange(data.sizes[dim])))
     axes = xr.Dataset(coords={dim: coords[dim] for dim in data.dims})
     values = {"label": labels, "fold": folds, "group": groups, "weight": weights, "event": event}
     for name, value in values.items():
@@ -274,8 +276,7 @@ def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> 
     bad = data.isel(sample=rows).notnull() & missing.isel(sample=rows)
     hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
     if hit.any():
-        names = coords["sample"].values[rows] if "sample" in coords else rows
         raise InputError(
-            f"`labels` are missing for samples {show(names[hit])} that have predictions; "
+            f"`labels` are missing for samples {show(coords['sample'].values[rows[hit]])} that have predictions; "
             "every predicted sample needs a label."
         )

@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .values import frame_values, on_dask, plain_strings, unmasked
+from .values import frame_values, on_dask, plain_array, unmasked
 
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
@@ -29,13 +29,12 @@ def named_predictions(
     given: Mapping[str, Sequence[Hashable] | None],
     kind: str | None,
     label_names: Sequence[Hashable] | None = None,
-) -> tuple[xr.Variable, Names, bool]:
-    """Return the predictions, the coordinates that came with them or were `given`, and whether samples have ids.
+) -> tuple[xr.Variable, Names]:
+    """Return the predictions and the coordinates that came with them or were `given`.
 
     `given` holds the arguments ``samples, configurations, repeats, classes`` by argument name; `label_names` are the
     classes that the last axis may stand for when the caller named neither repeats nor classes.
     """
-    coords: Names = {}
     if isinstance(predictions, xr.DataArray):
         data, coords = _from_dataarray(predictions)
     else:
@@ -75,11 +74,7 @@ def named_predictions(
         coords[dim] = variable
     if "label_class" in data.dims and "label_class" not in coords:
         raise InputError("`predictions` has a dimension 'label_class' without names; give them as `classes=`.")
-    has_ids = "sample" in coords
-    for axis in data.dims:
-        if axis not in coords:
-            coords[axis] = xr.Variable(axis, np.arange(data.sizes[axis]))
-    return data, coords, has_ids
+    return data, coords
 
 
 def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
@@ -97,7 +92,7 @@ def _from_dataarray(predictions: xr.DataArray) -> tuple[xr.Variable, Names]:
             if name in data.dims:
                 coords[name] = _names(predictions.indexes[name].to_numpy(), name)
         else:
-            coords[name] = variable.copy(data=plain_strings(variable.values)) if name in data.dims else variable
+            coords[name] = variable.copy(data=plain_array(variable.values)) if name in data.dims else variable
     return data, coords
 
 
@@ -221,4 +216,4 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
-    return xr.Variable(dim, plain_strings(array))
+    return xr.Variable(dim, plain_array(array))

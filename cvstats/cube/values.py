@@ -44,7 +44,7 @@ def frame_values(frame: pd.DataFrame) -> np.ndarray:
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """Return labels as a numpy array of the plainest dtype that holds them, of any shape."""
+    """Return labels or names as an array of the plainest dtype that holds them, which every file format keeps."""
     if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
         values = values.astype(object)
     array = np.asarray(unmasked(values) if isinstance(values, (np.ndarray, list, tuple)) else values)
@@ -59,13 +59,6 @@ def plain_array(values: Any) -> np.ndarray:
             return np.where(missing, np.nan, array).astype(float)
         return np.array(array.ravel().tolist()).reshape(array.shape)
     return array.astype(object)
-
-
-def plain_strings(values: np.ndarray) -> np.ndarray:
-    """Return all-string object arrays as fixed-width strings, which every file format keeps."""
-    if values.dtype.kind == "O" and values.size and all(isinstance(value, str) for value in values.ravel()):
-        return values.astype(str)
-    return np.asarray(values.astype(str)) if values.dtype.kind == "T" else values
 
 
 def unique(values: np.ndarray) -> list[Any]:

@@ -196,17 +196,11 @@ class Calibration:
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
         if self.unseen:
-            ends[1] = max(ends[1], self._largest_loss(level))
+            # No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a
+            # share u of new samples cost what an error does, and the data do not show it.
+            share = 1 - ((1 - level) / 2) ** (1 / self.n)
+            ends[1] = max(ends[1], (1 - share) * self.estimate + share * self.unseen)
         return float(ends[0]), float(ends[1]), scale.error(spread, centre)
-
-    def _largest_loss(self, level: float) -> float:
-        """Return the largest loss that is plausible though no sample was misclassified.
-
-        No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a share
-        u of new samples cost what an error does, and the data do not show it.
-        """
-        share: float = 1 - ((1 - level) / 2) ** (1 / self.n)
-        return (1 - share) * self.estimate + share * self.unseen
 
 
 def standing_out(evidence: Evidence) -> float:
@@ -323,17 +317,15 @@ class calibrated:  # noqa: N801
         scale, tuned = scale_of(evidence.metric), constants(evidence)
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
-        share = self._share(evidence, tuned.safe)
+        share = float(tuned.safe == "always" if self.safe_upper == "auto" else self.safe_upper)  # BBC to naive, 0 to 1
+        if self.safe_upper == "auto" and tuned.safe == "standing out":
+            share = standing_out(evidence)
         refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
-        first, kappa, extra = scale.spread(evidence, kappa, psi)
         return Calibration(
-            best=scale.best,
-            worst=scale.worst,
-            low=evidence.metric.range[0],
-            high=evidence.metric.range[1],
-            first=first,
-            kappa=kappa,
-            extra=extra,
+            scale.best,
+            scale.worst,
+            *evidence.metric.range,
+            *scale.spread(evidence, kappa, psi),
             naive_first=scale.spread(evidence, 1.0, 0.0)[0],
             n=evidence.n,
             estimate=evidence.estimate,
@@ -341,9 +333,3 @@ class calibrated:  # noqa: N801
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
             unseen=evidence.unseen,
         )
-
-    def _share(self, evidence: Evidence, safe: str) -> float:
-        """Return how far the upper limit's centre moves from BBC to the naive score."""
-        if isinstance(self.safe_upper, bool):
-            return float(self.safe_upper)
-        return standing_out(evidence) if safe == "standing out" else float(safe == "always")

@@ -43,9 +43,7 @@ class Evidence:
 class Method(Protocol):
     """An interval method."""
 
-    @property
-    def name(self) -> str:
-        """Its name in results."""
+    name: str  # in results
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""

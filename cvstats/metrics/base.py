@@ -154,11 +154,10 @@ class Metric:
         """
         if self.family != "mean" or self.uses != "probability" or self.sign > 0:
             return 0.0
-        if n_classes <= 2:
-            return float(self.ingredients(np.ones(1), np.array([GIVEN]), n_classes)[0].item())
-        wrong = np.zeros((n_classes, 1))
-        wrong[:2, 0] = GIVEN, 1 - GIVEN
-        return float(self.ingredients(np.zeros(1), wrong, n_classes)[0].item())
+        y, p = np.ones(1), np.array([GIVEN])
+        if n_classes > 2:
+            y, p = np.zeros(1), np.array([GIVEN, 1 - GIVEN, *[0.0] * (n_classes - 2)])[:, None]
+        return float(self.ingredients(y, p, n_classes)[0].item())
 
     def __repr__(self) -> str:
         low, high = self.range
@@ -173,8 +172,7 @@ class Metric:
 
 
 _HELP = ("__wrapped__", "__signature__")
-_SIGNATURE = inspect.signature(Metric.__call__)
-_SIGNATURE = _SIGNATURE.replace(parameters=[p for p in _SIGNATURE.parameters.values() if p.name != "self"])
+_SIGNATURE = inspect.signature(Metric.__call__.__get__(object()))  # bound, so without `self`
 
 
 def define(**traits: Any) -> Callable[[Ingredients], Metric]:
@@ -280,15 +278,8 @@ def as_metric(
     return make if function is None else make(function)
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A function that takes its weights by name, called with them in third place; pickled if the function can be."""
-
-    function: Callable[..., float]
-
-    def __call__(self, label: Any, prediction: Any, weight: Any) -> float:
-        """Return the function's value."""
-        return self.function(label, prediction, sample_weight=weight)
+def _by_name(function: Callable[..., float], label: Any, prediction: Any, weight: Any) -> float:
+    return function(label, prediction, sample_weight=weight)
 
 
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
@@ -298,7 +289,7 @@ def _weighted(function: Callable[..., float]) -> Callable[..., float]:
     except (TypeError, ValueError):  # some compiled functions do not tell
         return function
     if "sample_weight" in takes.parameters:
-        return _Named(function)
+        return functools.partial(_by_name, function)
     try:
         takes.bind(0, 0, 0)
     except TypeError as error:

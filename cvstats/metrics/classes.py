@@ -114,16 +114,12 @@ def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndar
     return np.asarray(sums[0] / labels[1])
 
 
-_WITHIN = _LABEL | {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True}
+def _within(code: int, requires: str) -> dict[str, Any]:
+    own = {"label_parts": partial(_members, code), "formula": _share_of_class, "requires": requires}
+    return _LABEL | own | {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True}
 
 
-@define(
-    **_WITHIN,
-    requires="positive",
-    label_parts=partial(_members, 1),
-    formula=_share_of_class,
-    aliases=("recall", "sens", "tpr", "true_positive_rate"),
-)
+@define(**_within(1, "positive"), aliases=("recall", "sens", "tpr", "true_positive_rate"))
 def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Share of the positive class predicted positive (recall): TP / (TP + FN).
 
@@ -142,13 +138,7 @@ def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p == 1) & (y == 1)]
 
 
-@define(
-    **_WITHIN,
-    requires="negative",
-    label_parts=partial(_members, 0),
-    formula=_share_of_class,
-    aliases=("spec", "tnr", "true_negative_rate"),
-)
+@define(**_within(0, "negative"), aliases=("spec", "tnr", "true_negative_rate"))
 def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Share of the negative class predicted negative: TN / (TN + FP).
 
@@ -283,21 +273,15 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
     >>> cs.score(cube, cs.prior_error({1: 0.1, 0: 0.9})).values
     array([0.05])
     """
-    given: Mapping[Any, float] | float
-    if isinstance(prior, Mapping):
-        given = {plain(name): float(value) for name, value in prior.items()}
-        values = list(given.values())
-    else:
-        try:
-            given = float(prior)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"`prior` must be {{label: probability}} or one number; got {prior!r}. Arrays go to separate_cv()."
-            ) from None
-        values = [given]
+    try:
+        values = [float(value) for value in (prior.values() if isinstance(prior, Mapping) else [prior])]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"`prior` must be {{label: probability}} or one number; got {prior!r}. Arrays go to separate_cv()."
+        ) from None
     if not all(0 <= value <= 1 for value in values):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
-
+    given = dict(zip(map(plain, prior), values, strict=True)) if isinstance(prior, Mapping) else values[0]
     return replace(MADE["prior_error"], bind=partial(_bind_prior, given))
 
 

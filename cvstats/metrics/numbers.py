@@ -47,10 +47,7 @@ def brier(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """
     if k <= 2:
         return [(p - y) ** 2]
-    total = np.zeros(p.shape[1:])
-    for code in range(k):
-        total += (p[code] - (y == code).astype(float)) ** 2
-    return [total]
+    return [np.asarray(sum((p[code] - (y == code).astype(float)) ** 2 for code in range(k)))]
 
 
 def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -212,18 +209,12 @@ def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
-    shifted = y - _centre(y)
-    return [shifted, shifted**2]
-
-
-def _centre(y: np.ndarray) -> np.ndarray:
-    """Return a centre of the labels (any gives the same R2; a near one avoids cancellation).
+    """Return labels around a centre and their squares: any centre gives the same R2, a near one avoids cancellation.
 
     The mean of the distinct values, because it does not change when rows are repeated.
     """
-    if y.ndim == 2:
-        return np.array([_centre(column) for column in y.T])
-    return np.asarray(np.unique(y).mean())
+    shifted = y - np.apply_along_axis(lambda column: np.unique(column).mean(), 0, y)
+    return [shifted, shifted**2]
 
 
 def _explained(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
