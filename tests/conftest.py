@@ -16,10 +16,16 @@ SLOW = (
     "laws",
     "cube/test_blocks.py",
     "formats/test_fuzz_readers.py",
+    "formats/test_misread.py",
     "formats/test_stores.py",
+    "metrics/test_design.py",
     "project/test_guard.py",
     "project/test_supply.py",
     "report/test_browser.py",
+    "report/test_sections.py",
+    "test_cli.py",
+    "test_describe.py",
+    "test_simulate.py",
 )
 
 
