@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 ONE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
-WORKER = r'''
+WORKER = r"""
 import gc, sys, time, warnings
 import numpy as np
 import xarray as xr
@@ -106,7 +106,7 @@ for line in sys.stdin:
     made[name]()
     print(time.process_time() - start, flush=True)
     gc.enable()
-'''
+"""
 
 
 class Worker:
@@ -120,7 +120,9 @@ class Worker:
         )
 
     def ask(self, line: str) -> str:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        """Send one line and return the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         print(line, file=self.process.stdin, flush=True)
         return self.process.stdout.readline().strip()
 

@@ -81,7 +81,7 @@ def test_case_weights_multiply_draws(name):
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("weights", ["whole", "real"])
-@pytest.mark.parametrize("name", ["auc", "average_precision"])
+@pytest.mark.parametrize("name", ["auc", "average_precision", "concordance"])
 def test_few_and_many_draws_and_both_engines_agree(monkeypatch, name, weights, engine):
     """Few draws are worked on across columns, many column by column."""
     if engine == "numba":
@@ -120,9 +120,13 @@ def test_sizes_of_blocks_change_nothing(monkeypatch, name, gaps):
     np.testing.assert_array_equal(small.judged(w, best), whole.judged(w, best))
 
 
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("total", [40.0, 1e9])
-def test_concordance_is_exact_for_whole_numbers(total):
+def test_concordance_is_exact_for_whole_numbers(monkeypatch, total, engine):
     """In single precision while sums fit it, in double beyond; equal times, censored or not, in every tile."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(walk, "FORCE", engine)
     g = np.random.default_rng(5)
     n = 600
     y, event = g.integers(0, 9, n).astype(float), g.integers(0, 2, n).astype(float)
