@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .problem import Problem, Weights
+from .problem import Problem
 from .ranks import whole_weights
 from .repeats import Presence, mean_ratio
 from .walk import accelerator
@@ -42,7 +42,7 @@ class PairKernel:
         self.exact = np.float32 if 2 * bound < 2**24 else np.float64
         self.presence = Presence(np.isnan(self.risk) if np.isnan(np.min(p)) else None, n, self.m * self.r)
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
         w = self._weighted(weights)
         comparable = self._comparable(w)
@@ -54,12 +54,12 @@ class PairKernel:
             score[:, start:stop] = self._scores(start, stop, w, comparable).T
         return score
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores: they are exact counts, divided by what all configurations share."""
         score = self.scores(weights)
         return score, score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""
         w = self._weighted(weights)
         comparable = self._comparable(w)
@@ -69,9 +69,9 @@ class PairKernel:
             out[draws] = self._scores(j, j + 1, w[draws], comparable[:, draws])[0]
         return out
 
-    def _weighted(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def _weighted(self, weights: np.ndarray) -> np.ndarray:
         """Return (draw, n) weights in order of time, in the precision in which sums of whole numbers are exact."""
-        counts = Weights.of(weights).counts[:, self.order]
+        counts = weights[:, self.order]
         w = counts if self.weight is None else counts * self.weight[self.order]
         return np.ascontiguousarray(w, dtype=float if w.dtype.kind == "f" else self.exact)
 
