@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 SHOWN = 5  # labels named in a message before "and n more"
 LONGEST = 60  # characters of one label in a message
+T = TypeVar("T")
 Rng = int | np.random.Generator | None
 
 
@@ -52,7 +53,7 @@ def warn(message: str) -> None:
     warnings.warn(message, CvstatsWarning, stacklevel=_user_level())
 
 
-def listened(into: list[str], compute: Callable[[], Any]) -> Any:
+def listened(into: list[str], compute: Callable[[], T]) -> T:
     """Return the value of `compute` and collect its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CvstatsWarning)
