@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -107,6 +108,11 @@ def nearest(name: object, options: Iterable[Hashable]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether `value` is one real number; a truth value is none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_option(value: object, options: Sequence[str], argument: str) -> None:
     """Raise unless `value` is one of `options`."""
     if not isinstance(value, str) or value not in options:
@@ -122,7 +128,7 @@ def check_dim(dims: Iterable[Hashable], dim: object, argument: str = "dim") -> N
 
 def check_level(level: object, argument: str = "level") -> float:
     """Return `level` as a float strictly between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.floating, np.integer)) or not 0 < level < 1:
+    if not is_number(level) or not 0 < level < 1:
         raise InputError(f"`{argument}` must be a number strictly between 0 and 1 (such as 0.95); got {level!r}.")
     return float(level)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, check_option
+from cvstats._check import InputError, check_level, check_option, is_number
 from cvstats._results import call_text
 
 from .batch import Batch, Dims, batch
@@ -141,8 +141,7 @@ def corrected_t_test(
     (0.051, 0.141)
     """
     level = check_level(level)
-    number = isinstance(test_fraction, (int, float, np.floating)) and not isinstance(test_fraction, bool)
-    if not number or not 0 < test_fraction < 1:
+    if not is_number(test_fraction) or not 0 < test_fraction < 1:
         raise InputError(
             "`test_fraction` must be a number strictly between 0 and 1: n_test / (n_test + n_train), which is 1/k for "
             f"k folds; got {test_fraction!r}."

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, entropy, show
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import map_blocks, problem_on
@@ -357,7 +357,6 @@ class Race:
 
 
 def _check_threshold(threshold: object) -> float:
-    number = isinstance(threshold, (int, float, np.floating, np.integer)) and not isinstance(threshold, bool)
-    if not number or not 0 < float(threshold) <= 1:  # type: ignore[arg-type]
+    if not is_number(threshold) or not 0 < threshold <= 1:
         raise InputError(f"`threshold` must be a probability in (0, 1], such as 0.99; got {show([threshold])}.")
-    return float(threshold)  # type: ignore[arg-type]
+    return float(threshold)
