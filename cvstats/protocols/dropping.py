@@ -20,8 +20,7 @@ from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.resample import given_draws, label_check, units_of
-from cvstats.resample.draws import PIECE, Bootstrap, Draws, Given, Part
+from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, label_check, units_of
 from cvstats.select import Select, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once

@@ -17,8 +17,7 @@ from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_cube, class_names
 from cvstats.judge import scored
 from cvstats.metrics import Metric, bind, get_metric, prior_error, resolve_prior
-from cvstats.resample import group_codes
-from cvstats.resample.draws import Bootstrap, Given
+from cvstats.resample import Bootstrap, Given, codes_of
 
 from .bootstrap import check_times, warn_once
 from .registry import needs_no_partners, needs_partners, protocol
@@ -437,7 +436,7 @@ def class_errors(cube: xr.DataArray, metric: Metric, names: list[Any], times: in
     cube = cube if rows.all() else cube.isel(sample=rows)
     label = cube["label"].values
     code = np.select([label == name for name in names], np.arange(len(names)), -1)
-    group, unit = group_codes(cube, None), code
+    group, unit = codes_of(cube, None, "groups"), code
     if group is not None:
         low, high = np.full(group.max() + 1, len(names)), np.full(group.max() + 1, -1)
         np.minimum.at(low, group, code)

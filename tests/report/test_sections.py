@@ -11,7 +11,7 @@ from cvstats.report import analysis as analysis_module
 from cvstats.report import blocks, render_html
 from cvstats.report.analysis import Analysis
 from cvstats.report.blocks import Drawing, Listing, Page, figure, section
-from cvstats.resample.draws import Bootstrap
+from cvstats.resample import Bootstrap
 from cvstats.tables.render import Cell
 
 
