@@ -17,14 +17,14 @@ import numpy as np
 from cvstats._check import InputError, check_count, check_option
 from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
-from cvstats.kernels import Problem, Weights, kernel
+from cvstats.kernels import Problem, kernel
+from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel
-from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
-from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
+from cvstats.resample import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, select_best, winners
 
-from .scorers import candidates, choosing_kernel, mixable
+from .scorers import candidates, choosing_kernel, label_check, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
@@ -124,13 +124,13 @@ class _Score:
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
         scorer = kernel(self.metric, block, max(draws.total for draws in self.several), gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         tables = [np.empty((draws.times, len(columns))) for draws in self.several]
         for draws, table in zip(self.several, tables, strict=True):
             for start, stop in spans(draws.times, self.batch, self.metric, block):
-                weights, _ = draws.weights(start, stop)
-                table[start:stop] = scorer.scores(weights)
-                table[start:stop][~check.chosen(weights.counts)] = np.nan
+                counts, _ = draws.block(start, stop)
+                table[start:stop] = scorer.scores(counts)
+                table[start:stop][~check.chosen(counts)] = np.nan
         return tables
 
 
@@ -191,7 +191,7 @@ def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcom
     places = np.flatnonzero(known.eligible)
     rules.select.check(known.kind, len(places), lazy=not isinstance(known.p, np.ndarray))
     block = mixable(known.columns(places).samples(known.rows))
-    own, check = draws.on(known.rows), LabelCheck.of(metric, block)
+    own, check = draws.on(known.rows), label_check(metric, block)
     learn = partial(rules.select.shares, block.y, candidates(metric, block, rules.adjust))
     everything = np.ones((1, own.n), np.uint8)
     share, usable, redrawn = [], [], []
@@ -249,17 +249,16 @@ class Choose:
             scorer = kernel(self.metric, block, total, gaps=block.gaps)
         else:
             scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust, gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         best_wins = self.rules.select is select_best
         out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
             now = slice(start, stop)
-            weights, out.redrawn[now] = draws.weights(start, stop)
-            counts = weights.counts
+            counts, out.redrawn[now] = draws.block(start, stop)
             if start:
-                criterion, score = scorer.criterion(weights)
+                criterion, score = scorer.criterion(counts)
             else:  # all samples go along as one more draw
-                criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
+                criterion, score = scorer.criterion(_with_all(counts))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
@@ -292,9 +291,9 @@ def _blank(times: int, m: int, width: int) -> _Chosen:
     )
 
 
-def _with_all(counts: np.ndarray) -> Weights:
+def _with_all(counts: np.ndarray) -> np.ndarray:
     """Return the weights with one more draw on top: all samples."""
-    return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
+    return np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
 
 
 def merged(blocks: list[_Chosen]) -> _Chosen:
@@ -376,7 +375,7 @@ class _Judge:
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
         draws, judge = self.draws, self.judge
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         numbers = np.flatnonzero(np.isin(self.decision.place, columns))
         value = np.empty(len(numbers))
         for start, stop in spans(draws.times, self.batch, self.metric, block):

@@ -9,12 +9,17 @@ from functools import partial
 import numpy as np
 
 from cvstats.adjust import Adjustment, Fitted, TableMetric
-from cvstats.kernels import Kernel, Problem, Weights, kernel
+from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import Candidates, votes
-from cvstats.kernels.usable import LabelCheck
+from cvstats.kernels.problem import LabelCheck
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of means over folds: those that differ by rounding alone are tied
+
+
+def label_check(metric: Metric, problem: Problem) -> LabelCheck:
+    """Return what the labels of a draw must hold for the metric to be defined."""
+    return LabelCheck(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
 
 
 class FoldKernel:
@@ -36,20 +41,20 @@ class FoldKernel:
                 begun = np.asarray(part.filled().any(axis=(0, 2)))  # who predicted anything there
                 if begun.any():
                     scorer = kernel(metric, part, total, gaps=gaps)
-                    self.repeats[-1].append((rows, scorer, LabelCheck.of(metric, part), begun))
+                    self.repeats[-1].append((rows, scorer, label_check(metric, part), begun))
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        return self._averaged(Weights.of(weights).counts, np.arange(self.m), lambda one, w: one.scores(w))
+        return self._averaged(weights, np.arange(self.m), lambda one, w: one.scores(w))
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores, both (draw, m)."""
         score = self.scores(weights)
         return np.round(self.metric.sign * score, DIGITS), score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        counts = Weights.of(weights).counts
+        counts = weights
         return self._averaged(counts, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
 
     def _averaged(
@@ -84,13 +89,13 @@ class AdjustedKernel:
         if pooled and metric.uses == "label" and problem.model is None:  # the table at the threshold says it all
             self.cutter = adjust.cutter(problem.y, problem.p)
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores, both (draw, m)."""
-        counts, data = Weights.of(weights).counts, self.problem
+        counts, data = weights, self.problem
         w = counts if data.weight is None else counts * data.weight
         if self.cutter is not None:
             cuts = self.cutter.cuts(w)
@@ -108,7 +113,7 @@ class AdjustedKernel:
             score[:, j] = scorer.judged(counts, every)
         return np.round(self.metric.sign * score, DIGITS), score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         return np.asarray(self.scores(weights)[np.arange(len(index)), index])
 

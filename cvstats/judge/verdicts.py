@@ -16,12 +16,11 @@ from cvstats.adjust import Fitted
 from cvstats.cube.blocks import map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import mix
-from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric, get_metric
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws
 
 from .loop import Decision, Rules, spans
-from .scorers import adjusted, choosing_kernel, mixable
+from .scorers import adjusted, choosing_kernel, label_check, mixable
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def verdicts(
                 problem, index = bench.problem(metric, some, fitted)
                 if index is None or number not in memory:
                     memory[number] = kernel(metric, problem, total, gaps=None if index is None else problem.gaps)
-                scorer, check = memory[number], LabelCheck.of(metric, bench.far)
+                scorer, check = memory[number], label_check(metric, bench.far)
                 index = np.arange(stop - start) if index is None else index
                 for place, part in enumerate(parts):
                     rows = blank[number, place, :, start:stop]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, entropy, warn
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, show, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.align import map_batches
@@ -17,14 +17,15 @@ from cvstats.cube.make import check_form, is_lazy
 from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
+from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric
-from cvstats.resample import CLASS_NEEDS, given_draws, group_codes, label_check, make_draws
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
 from cvstats.select import Mixture, Select, select_best
 
 from .common import Choice, final_choice, optimism
 from .doubts import Doubts
 from .registry import protocol
+from .subgroups import LEAST, Subgroup, differences, spread_between
 
 ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
 UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
@@ -44,6 +45,7 @@ class Request:
     rules: Rules
     keep_draws: bool
     notes: list[str]
+    subgroup: Any = None  # name of the coordinate in whose levels is judged
     listed: bool = False  # whether results have the dim `metric`
     anchored: bool = False  # whether estimates are anchored, with the plain one beside them
     doubts: Doubts = field(default_factory=Doubts)
@@ -54,7 +56,7 @@ class Request:
     @property
     def simple(self) -> bool:
         """Whether one configuration is picked by its pooled score and judged by the same metric."""
-        return self.rules.plain and self.metrics == (self.by,)
+        return self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ class Run:
     out: Outcome
     choice: Choice
     final: Decision
-    cases: list[Case]
+    cases: list[Case]  # by metric and, with a subgroup, by level: the level, then all others
     draws: Draws
+    subgroup: Subgroup | None = None
 
     @property
     def fixed(self) -> bool:
@@ -85,7 +88,9 @@ class Case:
     evidence: Evidence
     value: np.ndarray  # (draw,) NaN where undefined
     pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray | None = None  # (draw,) the decision on all samples, on the same samples
+    anchor: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, on the same
+    everywhere: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) each draw's decision on all samples
+    kept: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, in the draw
 
     @property
     def metric(self) -> Metric:
@@ -116,6 +121,7 @@ def bbc(
     *,
     by: str | Metric | None = None,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
+    subgroup: str | None = None,
     average: str = "pooled",
     draws: xr.DataArray | None = None,
     times: int = 1000,
@@ -156,6 +162,12 @@ def bbc(
     adjust : adjustment or list of these, optional
         What is done with predictions before they are judged, learned in every draw anew: `cut`, `recalibrate`,
         `shift_prior`, `as_adjustment`. Where it matters to `by`, every configuration is adjusted before it is scored.
+    subgroup : str, optional
+        Name of a coordinate over samples: the decision is made on everybody and judged within each of its levels.
+        Results have that dim, and also ``n_samples``, ``n_events``, ``difference`` (from all others) with
+        ``difference_low`` and ``difference_high``, ``p_value`` and ``p_adjusted`` (Holm). Levels with fewer than 5
+        samples of a class are NaN. Where the subgroup is the group, samples are drawn within its levels, and
+        ``spread_between`` is the standard deviation between levels beyond their standard errors.
     average : {"pooled", "fold"}
         Whether choosing (and ``naive``) scores all samples at once, or averages over folds as GridSearchCV and caret
         do. Within a draw folds that lack a class are skipped. Judging is always pooled, and ``optimism`` is then
@@ -217,7 +229,7 @@ def bbc(
     rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
     asked = Request(
         metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
-        listed=isinstance(metric, (list, tuple)),
+        subgroup=subgroup, listed=isinstance(metric, (list, tuple)),
     )  # fmt: skip
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
@@ -245,6 +257,7 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
     decision = {
         "by": asked.by.name if asked.by is not asked.metrics[0] else None,
         "adjust": rules.adjust.name if rules.adjust else None,
+        "subgroup": asked.subgroup,
         "average": "fold" if rules.average == "fold" else None,
         "select": rules.select.name if isinstance(rules.select, Mixture) else None,
     }
@@ -275,9 +288,13 @@ def check_times(times: int, level: float, interval: str, draws: object) -> None:
 def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
     """Decide in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
     by, rules = asked.by, asked.rules
+    subgroup = None if asked.subgroup is None else Subgroup.of(cube, asked.subgroup)
+    strata = asked.strata
+    if subgroup is not None and subgroup.grouped:
+        cube, strata = cube.drop_vars("group", errors="ignore"), subgroup.codes
     if asked.draws is None:
         needs = stand_in(by, asked.metrics, rules.adjust)
-        draws: Draws = make_draws(cube, needs, asked.times, rules.seed, asked.strata)
+        draws: Draws = make_draws(cube, needs, asked.times, rules.seed, strata)
     else:
         draws = given_draws(asked.draws, cube)
     out = decide(by, problem_of(cube, by, asked.metrics, rules), draws, rules, judging=asked.simple)
@@ -285,12 +302,14 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
     if asked.simple:
         return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
-    judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules)
-    cases = [
-        _judged_case(cube, asked, out, choice, row[0], metric)
-        for metric, row in zip(asked.metrics, judged.each, strict=True)
-    ]
-    return Run(out, choice, judged.final, cases, draws)
+    parts = None if subgroup is None else subgroup.parts
+    judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
+    cases = []
+    for metric, row in zip(asked.metrics, judged.each, strict=True):
+        for number, verdict in enumerate(row):
+            rows = out.problem.rows if parts is None else out.problem.rows & parts[number]
+            cases.append(_judged_case(cube, asked, out, choice, verdict, metric, rows))
+    return Run(out, choice, judged.final, cases, draws, subgroup)
 
 
 def chosen_on_all(
@@ -324,7 +343,8 @@ def _simple_case(cube: xr.DataArray, asked: Request, out: Outcome, choice: Choic
             metric, out.problem.columns(slice(choice.index, choice.index + 1)).samples(out.problem.rows)
         )
     evidence = Evidence(
-        **_known(cube, asked, metric, out),
+        **_known(cube, asked, metric, out.problem.rows),
+        times=len(out.value),
         estimate=estimate,
         bbc=estimate,
         naive=choice.value,
@@ -339,7 +359,13 @@ def _simple_case(cube: xr.DataArray, asked: Request, out: Outcome, choice: Choic
 
 
 def _judged_case(
-    cube: xr.DataArray, asked: Request, out: Outcome, choice: Choice, verdict: Verdict, metric: Metric
+    cube: xr.DataArray,
+    asked: Request,
+    out: Outcome,
+    choice: Choice,
+    verdict: Verdict,
+    metric: Metric,
+    rows: np.ndarray,
 ) -> Case:
     """Return what there is to say of any other decision."""
     usable = ~np.isnan(verdict.value)
@@ -355,11 +381,12 @@ def _judged_case(
         estimate = pooled = naive
         scores, variance = np.array([naive]), np.array([kept.var(ddof=1) if len(kept) > 1 else np.nan])
         own = {"wins": np.ones(1)}
-    elif asked.rules.plain and metric is asked.by:  # as if it judged alone
+    elif asked.rules.plain and metric is asked.by and asked.subgroup is None:  # as if it judged alone
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
     evidence = Evidence(
-        **_known(cube, asked, metric, out),
+        **_known(cube, asked, metric, rows),
+        times=len(out.value),
         estimate=estimate,
         bbc=estimate,
         naive=naive,
@@ -370,19 +397,18 @@ def _judged_case(
         unseen=verdict.unseen,
         **own,
     )
-    return Case(evidence, verdict.value, pooled, verdict.anchor)
+    return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
 
 
-def _known(cube: xr.DataArray, asked: Request, metric: Metric, out: Outcome) -> dict[str, Any]:
+def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray) -> dict[str, Any]:
     """Return what an interval may know of the design."""
-    n, smallest = design_sizes(cube, metric, out.problem.rows)
+    n, smallest = design_sizes(cube, metric, rows)
     return {
         "metric": metric,
         "n": n,
         "smallest_class": smallest,
         "cube": None if is_lazy(cube) else cube,
         "seed": asked.rules.seed,
-        "times": len(out.value),
         "grouped": "group" in cube.coords,
         "weighted": "weight" in cube.coords,
     }
@@ -390,7 +416,7 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, out: Outcome) -> 
 
 def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
     """Return the number of independent units and of samples of the rarest class among the predicted samples `rows`."""
-    group = group_codes(cube, None)
+    group = codes_of(cube, None, "groups")
     n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
     if metric.requires not in CLASS_NEEDS:
         return n, n
@@ -401,14 +427,15 @@ def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[
 def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
-    asked.doubts.add(cube, out.problem, asked.by, choice.scores)
+    within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
+    asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
     asked.notes.extend(out.notes())
-    cells, intervals = zip(*(_cell(case, asked) for case in run.cases), strict=True)
-    dims: tuple[str, ...] = ("metric",) if asked.listed else ()
+    dims, cells, intervals = _cells(run, asked)
     judged: dict[str, Any] = {}
-    for name, first in cells[0].items():
-        further = {"calibration": ("calibration_part",)}.get(name, ("draw",)) if np.ndim(first) else ()
-        judged[name] = (dims + further, np.array([cell[name] for cell in cells]) if asked.listed else first)
+    for name in next(iter(cells.flat)):
+        values = np.array([cell[name] for cell in cells.flat])
+        further = {"calibration": ("calibration_part",)}.get(name, ("draw",)) if values.ndim > 1 else ()
+        judged[name] = (dims + further, values.reshape(cells.shape + values.shape[1:]))
     variables: dict[str, Any] = {name: judged.pop(name) for name in ESTIMATE}
     variables |= {"selected": choice.label, "win_rate": ("configuration", out.win_rate)}
     variables |= decided_on(run.final)
@@ -420,8 +447,42 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
         variables["draw_selected"] = ("draw", names_of(out.problem.names, out.decision.place))
         coords["draw"] = np.arange(len(out.value))
     if asked.listed:
-        coords |= {"metric": [metric.name for metric in asked.metrics], "interval": ("metric", list(intervals))}
+        coords |= {"metric": [metric.name for metric in asked.metrics], "interval": ("metric", intervals)}
+    if run.subgroup is not None:
+        coords[run.subgroup.name] = run.subgroup.levels
+        variables |= {name: (run.subgroup.name, count) for name, count in run.subgroup.counts(out.problem).items()}
+        if run.subgroup.grouped:
+            estimate, error = (np.reshape(variables[name][1], (-1, cells.shape[-1])) for name in ESTIMATE[:2])
+            spread = np.array([spread_between(*pair) for pair in zip(estimate, error, strict=True)])
+            variables["spread_between"] = ("metric", spread) if asked.listed else spread[0]
     return xr.Dataset(variables, coords=coords)
+
+
+def _cells(run: Run, asked: Request) -> tuple[tuple[str, ...], np.ndarray, list[str]]:
+    """Return the variables of every metric (and level of a subgroup), their dims, and the kind of each interval."""
+    made = [_cell(case, asked) for case in run.cases]
+    dims: tuple[str, ...] = ("metric",) if asked.listed else ()
+    cells = np.empty(len(made), object)
+    cells[:] = [cell for cell, _ in made]
+    width = len(made) // len(asked.metrics)
+    intervals = [name for _, name in made[::width]]
+    subgroup = run.subgroup
+    if subgroup is not None:
+        small = subgroup.small(run.out.problem)
+        if small.any():
+            few = f"fewer than {LEAST} samples" + (" of a class" if run.out.problem.n_classes else "")
+            asked.notes.append(f"{few} in {subgroup.name} {show(subgroup.levels[small])}: not judged there (NaN)")
+        for number in range(len(asked.metrics)):
+            some = run.cases[number * width : (number + 1) * width]
+            pairs = list(zip(some[::2], some[1::2], strict=True))
+            for name, values in differences(pairs, asked.level, small).items():
+                for cell, value in zip(cells[number * width : (number + 1) * width : 2], values, strict=True):
+                    cell[name] = value
+        cells, dims = cells[::2], (*dims, subgroup.name)
+        for cell in cells[np.tile(small, len(asked.metrics))]:
+            cell.update({name: np.full(np.shape(value), np.nan) for name, value in cell.items() if name != "n_draws"})
+    shape = ((len(asked.metrics),) if asked.listed else ()) + (() if subgroup is None else (width // 2,))
+    return dims, cells.reshape(shape), intervals
 
 
 def decided_on(final: Decision) -> dict[str, Any]:

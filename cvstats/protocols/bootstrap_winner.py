@@ -20,8 +20,7 @@ from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of
 from cvstats.metrics import Metric
-from cvstats.resample import make_draws
-from cvstats.resample.draws import Part
+from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
 
 from .bootstrap import Case, Request, Run, assemble, bootstrap_run, finished
@@ -51,6 +50,7 @@ def winner(
     *,
     by: str | Metric | None = None,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
+    subgroup: str | None = None,
     average: str = "pooled",
     inner: xr.DataArray | None = None,
     regime: str = "cv",
@@ -92,9 +92,9 @@ def winner(
     ----------
     cube : DataArray
         Predictions made by `as_cube`.
-    metric, by, adjust : as in `bbc`
-        What judges (one metric or a list), what chooses, and what is done with predictions. All metrics of a list have
-        one estimator, the weakest that any of them (or `by`) allows.
+    metric, by, adjust, subgroup : as in `bbc`
+        What judges (one metric or a list), what chooses, what is done with predictions, and in whose levels they are
+        judged. All metrics of a list have one estimator, the weakest that any of them (or `by`) allows.
     average : {"pooled", "fold"}
         As in `bbc`; the estimate is then the naive value averaged over folds plus the mean pooled difference.
     inner : DataArray, optional
@@ -143,14 +143,14 @@ def winner(
     rules = Rules(select, "random", entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
     asked = Request(
         metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
-        listed=isinstance(metric, (list, tuple)), anchored=True,
+        subgroup=subgroup, listed=isinstance(metric, (list, tuple)), anchored=True,
     )  # fmt: skip
     if inner is not None and regime == "holdout":
         raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
     if regime == "holdout" and not asked.simple:
         raise InputError(
             "regime='holdout' is for one configuration picked by its pooled score and judged by the same metric; "
-            "leave out `by`, `adjust`, mixtures and average='fold', or use regime='cv'."
+            "leave out `by`, `adjust`, `subgroup`, mixtures and average='fold', or use regime='cv'."
         )
     estimator = _estimator(cube, asked, inner, regime)
     if inner is not None:
@@ -242,8 +242,9 @@ def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[
         else:
             out = decide(by, own, run.draws, rules, judging=False)
             setting = Setting(own, run.draws, judges=judges)
-            judged = verdicts(asked.metrics, setting, out.decision, run.final, rules)
-            gaps.append([row[0].value - row[0].anchor for row in judged.each])
+            parts = None if run.subgroup is None else run.subgroup.parts
+            judged = verdicts(asked.metrics, setting, out.decision, run.final, rules, parts)
+            gaps.append([verdict.value - verdict.anchor for row in judged.each for verdict in row])
     return [np.concatenate(parts) for parts in zip(*gaps, strict=True)]
 
 

@@ -19,8 +19,7 @@ from cvstats.judge import Decision, Rules, Setting, decide, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_scores
-from cvstats.resample import make_draws
-from cvstats.resample.draws import Given
+from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
 from .bootstrap import chosen_on_all, decided_on, warn_once
@@ -112,10 +111,12 @@ def cvt(
 
     Parameters
     ----------
-    cube, average : as in `cv`
-        Predictions, and how folds are averaged.
+    cube : DataArray
+        Predictions made by `as_cube`.
     metric, by, adjust : as in `bbc`
         What judges (a list gives the dim ``metric``), what chooses, and what is done with predictions.
+    average : {"pooled", "fold"}
+        How folds are averaged, as in `cv`.
     select : callable or mixture
         Selection strategy, see `select_best`. `select_one_se` takes standard errors from 1000 bootstrap draws with a
         fixed seed.
