@@ -96,6 +96,7 @@ scores_under <- function(d, by, weight, repeats, average) {
     mean(each)
   })
 }
+mixture <- function(d, share) { used <- share > 0; apply(sweep(d$pred[, used, , drop = FALSE], 2, share[used], "*"), c(1, 3), sum) }
 decide <- function(d, by, weight, o, repeats = seq_len(r_of(d))) {              # o: steps, mix, average, tied_ok
   allowed <- eligible(d); s <- sign_of(by); C <- c_of(d)
   if (is.null(o$mix)) {
@@ -107,13 +108,13 @@ decide <- function(d, by, weight, o, repeats = seq_len(r_of(d))) {              
   } else {
     j <- NA; count <- rep(0, C); alone <- pooled_scores(d, by, weight = weight, repeats = repeats)
     for (step in seq_len(o$mix$size)) {
-      value <- sapply(seq_len(C), function(i) { own <- d; own$pred <- array(apply(sweep(d$pred, 2, count + (seq_len(C) == i), "*"), c(1, 3), sum) / step, c(n_of(d), 1, r_of(d))); pooled_score(own, by, 1, weight, repeats) })
+      value <- sapply(seq_len(C), function(i) { own <- d; own$pred <- array(mixture(d, (count + (seq_len(C) == i)) / step), c(n_of(d), 1, r_of(d))); pooled_score(own, by, 1, weight, repeats) })
       first <- step <= o$mix$start; open <- if (first || !o$mix$replace) count == 0 else rep(TRUE, C)
       i <- first_best(if (first) alone else value, by, allowed & open); count[i] <- count[i] + 1
     }
     share <- count / sum(count)
   }
-  column <- if (is.null(o$mix)) matrix(d$pred[, j, ], n_of(d)) else apply(sweep(d$pred, 2, share, "*"), c(1, 3), sum)
+  column <- if (is.null(o$mix)) matrix(d$pred[, j, ], n_of(d)) else mixture(d, share)
   done <- adjusted(d, column, o$steps, weight, repeats)
   list(data = as_data(d, done), raw = as_data(d, list(column = column, kind = d$kind)), index = j, share = share, shown = done$shown)
 }
@@ -144,19 +145,23 @@ bbc_of <- function(d, by, metrics, draws, o, level = 0.95) {
   c(common(run, o), list(estimate = estimate, std_error = apply(run$value, 1, sd), conf_low = q((1 - level) / 2), conf_high = q((1 + level) / 2), bound_low = q(1 - level), bound_high = q(level),
     optimism = signs(metrics) * (run$pooled - estimate), n_draws = rep(nrow(draws), length(metrics))))
 }
-span <- function(metric) if (metric %in% c("mcc", "youden")) c(-1, 1) else if (metric %in% c("mse", "rmse", "mae", "log_loss")) c(0, Inf) else if (metric == "r2") c(-Inf, 1) else c(0, 1)
+span <- function(metric) if (metric == "brier") c(0, 2) else if (metric %in% c("mcc", "youden")) c(-1, 1) else if (metric %in% c("mse", "rmse", "mae", "log_loss")) c(0, Inf) else if (metric == "r2") c(-Inf, 1) else c(0, 1)
 clip <- function(x, metric) min(max(x, span(metric)[1]), span(metric)[2])
 anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 0.95) {
   run <- run_all(d, by, metrics, draws, o); N <- n_of(d)
   estimate <- sapply(seq_along(metrics), function(i) clip(run$naive[i] + mean(run$value[i, ] - run$anchor[i, ]), metrics[i]))
   ends <- sapply(seq_along(metrics), function(i) {                              # one recipe for any decision
     v <- var(run$kept[i, ]); vs <- var(run$whole[i, ]); t <- qt((1 + level) / 2, N - 1); r <- span(metrics[i]); c <- estimate[i]
-    if (is.infinite(r[2])) { se <- sqrt(kappa * v / run$naive[i]^2 + psi * vs / c^2); return(c(c * exp(-t * se), c * exp(t * se), c * se)) }
-    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
+    if (metrics[i] %in% c("mse", "rmse", "mae", "log_loss", "brier", "r2")) {   # the log of the distance from perfection
+      far <- function(x) abs(x - (metrics[i] == "r2")); se <- sqrt(kappa * v / far(run$naive[i])^2 + psi * vs / far(c)^2); both <- far(c) * exp(c(-t, t) * se)
+      return(c(if (metrics[i] == "r2") rev(1 - both) else both, far(c) * se))
+    }
+    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; if (v == 0) v <- wide^2 * u * (1 - u) / N; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
     mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2))
     c(r[1] + wide * max(0, mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
   })
-  c(common(run, o), list(estimate = estimate, bbc_plain = rowMeans(run$value), optimism = signs(metrics) * (run$naive - estimate), conf_low = ends[1, ], conf_high = ends[2, ], std_error = ends[3, ]))
+  plain <- by %in% metrics && !length(o$steps) && is.null(o$mix) && o$average == "pooled"  # that row has the limits of the plain call
+  c(common(run, o), list(estimate = estimate, bbc_plain = rowMeans(run$value), optimism = signs(metrics) * (run$naive - estimate)), if (!plain) list(conf_low = ends[1, ], conf_high = ends[2, ], std_error = ends[3, ]))
 }
 cross_of <- function(d, by, metrics, draws, o) {                               # one repeat decides in the bag, the others judge out of it
   case <- case_weights(d); R <- r_of(d); final <- decide(d, by, case, o); gain <- NULL; plain <- run_all(d, by, metrics, draws, o)
@@ -198,8 +203,9 @@ both <- function(label, about, set, metrics, by, o, tolerance = 1e-10, tied = TR
 
 # --- several metrics of one decision ----------------------------------------------------------------------------------------
 both("list_auc", "chosen by AUC, judged by five metrics", "fine", c("auc", "brier", "sensitivity", "accuracy", "log_loss"), "auc", opts(), tied = FALSE)
-both("list_by_brier", "the metric that chooses is not among those that judge", "fine", c("accuracy", "auc"), "brier", opts(), tied = FALSE)
+both("list_by_brier", "the metric that chooses is not among those that judge", "fine", c("accuracy", "auc", "log_loss"), "brier", opts(), tied = FALSE)
 both("list_value", "chosen by squared error, judged by four", "value", c("mse", "mae", "r2", "rmse"), "mse", opts(), tied = FALSE)
+both("list_value_by_mae", "chosen by absolute error, judged by others", "value", c("mse", "r2", "rmse"), "mae", opts(), tied = FALSE)
 both("by_single", "one metric, chosen by another", "fine", "accuracy", "log_loss", opts(), tied = FALSE)
 both("list_weighted", "case weights count in choosing and judging", "weighted", c("brier", "accuracy"), "brier", opts(), tied = FALSE)
 both("list_gaps", "a configuration with missing predictions cannot be chosen", "gaps", c("brier", "accuracy"), "brier", opts(), tied = FALSE)
@@ -250,7 +256,7 @@ for (it in list(list("ensemble", ensemble(10), "value", c("mse", "mae")), list("
                 list("ensemble_weighted", ensemble(5), "weighted", c("brier", "accuracy")), list("ensemble_gaps", ensemble(5), "gaps", c("brier", "accuracy")))) {
   d <- sets[[it[[3]]]]; o <- opts(mix = it[[2]]); m <- it[[4]]
   vector(paste0("bbc_", it[[1]]), "greedy forward selection, exactly this many steps, ties to the first; or the mean of the k best", "bbc", it[[3]], m, m[1], o, bbc_of(d, m[1], m, draws, o))
-  if (r_of(d) == 1) vector(paste0("winner_", it[[1]]), "the same, anchored; V = 1.3 v + V_s", "winner", it[[3]], m, m[1], o, { x <- anchored_of(d, m[1], m, draws, o); if ("r2" %in% m) x[setdiff(names(x), c("conf_low", "conf_high", "std_error"))] else x },
+  if (r_of(d) == 1) vector(paste0("winner_", it[[1]]), "the same, anchored; V = 1.3 v + V_s", "winner", it[[3]], m, m[1], o, anchored_of(d, m[1], m, draws, o),
                            calibrated = list(kappa = 1.3, psi = 1, safe_upper = FALSE), arguments = list(rng = 1))
 }
 o <- opts(cut(criterion = "youden"), mix = ensemble(6))
