@@ -148,7 +148,7 @@ bbc_of <- function(d, by, metrics, draws, o, level = 0.95) {
 span <- function(metric) if (metric == "brier") c(0, 2) else if (metric %in% c("mcc", "youden")) c(-1, 1) else if (metric %in% c("mse", "rmse", "mae", "log_loss")) c(0, Inf) else if (metric == "r2") c(-Inf, 1) else c(0, 1)
 clip <- function(x, metric) min(max(x, span(metric)[1]), span(metric)[2])
 anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 0.95) {
-  run <- run_all(d, by, metrics, draws, o); N <- n_of(d)
+  run <- run_all(d, by, metrics, draws, o); N <- sum(apply(!is.na(d$pred), 1, any))
   estimate <- sapply(seq_along(metrics), function(i) clip(run$naive[i] + mean(run$value[i, ] - run$anchor[i, ]), metrics[i]))
   ends <- sapply(seq_along(metrics), function(i) {                              # one recipe for any decision
     v <- var(run$kept[i, ]); vs <- var(run$whole[i, ]); t <- qt((1 + level) / 2, N - 1); r <- span(metrics[i]); c <- estimate[i]
