@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, show
-from cvstats._results import call_text, names_of, result
+from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.make import check_cube, check_form
 from cvstats.intervals import get_method
 from cvstats.judge import Rules
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws
 from cvstats.select import Select, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once
@@ -99,8 +99,10 @@ def bbcd(
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     rules = Rules(select, ties, entropy(rng), batch, progress)
-    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
-    labels = asked.labels("bbcd")
+    asked = Request(
+        (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
+    )
+    labels = qualifiers("bbcd", found.name, asked.level, asked.interval.name)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
@@ -108,7 +110,7 @@ def bbcd(
         alive, trained = replay["alive"], replay["trained"]
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
-        out = assemble(run, kept, asked).assign_coords(labels)
+        out = assemble(run, kept, asked)
         full = final_choice(part, found, select=select, scores=own)
         variables = {
             "dropped_after": ("configuration", replay["dropped_after"]),
