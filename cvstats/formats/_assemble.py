@@ -20,7 +20,8 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
-from ._layout import Hints, Parsed, is_number, natural, numbers_of, numeric, texts
+from ._columns import constant, first_codes, is_number, natural, numbers_of, numeric, texts
+from ._layout import Hints, Parsed
 
 KEYS = ("sample", "configuration", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
@@ -342,18 +343,6 @@ class Rows:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
-
-
-def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the first code of each place."""
-    store = np.full(int(index.max()) + 1, -1)
-    store[index[::-1]] = codes[::-1]
-    return store
-
-
-def constant(index: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether every place has one code."""
-    return bool((first_codes(index, codes)[index] == codes).all())
 
 
 def same(name: Any, names: dict[str, Any]) -> Any:

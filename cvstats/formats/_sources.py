@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,13 @@ from cvstats._check import InputError, check_option, show
 
 from . import BY_HAND, recognise
 from ._assemble import Part, assemble
-from ._columns import read_feather, read_parquet
-from ._gate import Budget, node, opened, unpacked
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, natural_column, tuple_names
-from ._tables import Table, from_frame, read_arff, read_text
+from ._columns import natural_column, tuple_names
+from ._gate import Budget, node
+from ._layout import ROW_NAMES, Hints, Layout, Parsed
+from ._tables import Table, from_frame, read_table
 from .long import KEYS, plain_text
 from .long import LAYOUT as LONG
 
-BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
-BINARY |= {b"\x93NUMPY": "npy"}
-R_DATA = "this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
-REFUSED = {
-    (b"X\n\x00", b"RDX2", b"RDX3"): R_DATA,
-    (b"\xff\xfe", b"\xfe\xff"): "the text is UTF-16; save it as UTF-8.",
-}
 ROLES = (*KEYS, "prediction")
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
 
@@ -59,7 +51,7 @@ class Source:
     def parts(self) -> Iterator[Part]:
         """Yield the parsed parts; layouts that need all rows at once get them."""
         frames: Iterator[pd.DataFrame] = self.table.parts()
-        if not self.layout.chunked and self.table.n_parts > 1:
+        if not self.layout.chunked:
             frames = iter([pd.concat(list(frames), ignore_index=True)])
         row = 1
         for frame in frames:
@@ -186,53 +178,6 @@ def read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
     if isinstance(labels, Mapping):
         return pd.Series(labels)
     return np.asarray(labels) if isinstance(labels, (list, tuple)) else labels
-
-
-def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | None = ()) -> Table:
-    """Open a file by what it is, not by what it is called.
-
-    Columns of `ids` hold names, read as they are written; None stands for all columns, of which there may be one.
-    """
-    name = path.name
-    with opened(path) as file:
-        start = file.read(8)
-    kind = next((kind for magic, kind in BINARY.items() if start.startswith(magic)), None)
-    if kind in ("Parquet", "Feather"):
-        return (read_parquet if kind == "Parquet" else read_feather)(path, budget)
-    if kind is not None:
-        raise InputError(f"{name}: this is a {kind} file, not a table of text.")
-    if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        raise InputError(
-            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
-        )
-    with unpacked(path) as (file, packing):
-        raw = file.read(budget.left + 1)
-    if len(raw) > budget.left:
-        raise InputError(
-            f"{name}: the file {'decompresses to' if packing else 'has'} more than {budget.left:,} bytes. Raise the "
-            "limit with max_bytes=, or use Parquet, which is read in parts."
-        )
-    budget.take(len(raw), name)
-    if not raw.strip():
-        raise InputError(f"{name}: the file is empty.")
-    for starts, words in REFUSED.items():
-        if raw.startswith(starts):
-            raise InputError(f"{name}: {words}")
-    if b"\x00" in raw[: 1 << 20]:
-        raise InputError(f"{name}: this is a binary file, not a table of text.")
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    read = read_arff if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE) else read_text
-    try:
-        return replace(from_frame(read(raw, name, encoding, ids), name, 1 if ids is None else 2), text=True)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "
-            "Save it as UTF-8, or say encoding='latin-1' (or whatever it is)."
-        ) from None
-    except csv.Error as error:
-        raise InputError(f"{name}: the table is malformed: {error}.") from None
-    except LookupError:
-        raise InputError(f"`encoding`={encoding!r} is not known to Python.") from None
 
 
 def _rename(table: Table, columns: Mapping[str, Any], format: str, hints: Hints) -> tuple[Table, str, Hints]:

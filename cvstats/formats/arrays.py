@@ -17,8 +17,9 @@ from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
 from ._assemble import Part, assemble
+from ._columns import folds_within_repeats
 from ._gate import Budget, first_line
-from ._layout import Hints, Parsed, folds_within_repeats
+from ._layout import Hints, Parsed
 
 ORANGE = {"row_indices", "actual"}
 ORANGE_KNOWS = {*ORANGE, "predicted", "probabilities", "folds", "learner_names", "class_values"}

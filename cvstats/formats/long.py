@@ -22,8 +22,9 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube, class_names
 
 from . import _report
+from ._columns import NUMBER
 from ._gate import needed
-from ._layout import NUMBER, ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)

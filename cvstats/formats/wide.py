@@ -7,7 +7,8 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, is_number, numbers_of, numeric, texts
+from ._columns import is_number, numbers_of, numeric, texts
+from ._layout import ROW_NAMES, Hints, Layout, Parsed
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
