@@ -7,7 +7,7 @@ a sample with two truths or two folds, a missing id or text among numbers is an 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -79,14 +79,6 @@ class Axis:
         kind: Any = (float if number is np.nan else values.dtype) if numbers else object
         out = np.append(values.astype(kind), number if numbers else text)[codes]
         return np.asarray(out.astype(str) if not numbers and text == "" else out)
-
-
-def assemble(parts: Iterable[Part], hints: Hints, several: bool) -> tuple[xr.DataArray, dict[str, Any]]:
-    """Return the cube of all parts and the facts for its load report."""
-    rows = Rows(several)
-    for part in parts:
-        rows.add(part)
-    return rows.cube(hints)
 
 
 class Rows:

@@ -109,8 +109,9 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
         raise InputError(f"{name}: columns are a MultiIndex; flatten them to one name each.")
     index = frame.index
     if not (isinstance(index, pd.RangeIndex) and index.name is None and index.start == 0 and index.step == 1):
-        unnamed = isinstance(index, pd.MultiIndex) or index.name is None
-        frame = frame.reset_index(names=ROW_NAMES if unnamed else str(index.name))
+        if isinstance(index, pd.MultiIndex) and None in index.names:
+            raise InputError(f"{name}: rows are a MultiIndex without names; make columns of it with reset_index().")
+        frame = frame.reset_index(names=[ROW_NAMES if level is None else str(level) for level in index.names])
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     check_header(list(frame.columns), name, least)
     if not len(frame):

@@ -16,7 +16,7 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Part, assemble
+from ._assemble import Part, Rows
 from ._columns import folds_within_repeats
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
@@ -72,8 +72,9 @@ def read_arrays(
     orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
     if orange and format in ("auto", "orange"):
         parsed = _parse_orange(arrays, name, hints)
-        part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
-        cube, more = assemble([part], hints, False)
+        rows = Rows(several=False)
+        rows.add(Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame)))
+        cube, more = rows.cube(hints)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
     cube, notes = _in_sample_order(arrays, name, hints)
     title = "arrays in sample order (scikit-learn's cross_val_predict)"
