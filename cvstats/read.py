@@ -127,10 +127,8 @@ def _given(path: Any) -> list[tuple[str, int | None, Any]]:
     out: list[tuple[str, int | None, Any]] = []
     if isinstance(path, Mapping):
         for name, value in path.items():
-            several = isinstance(value, (list, tuple))
-            out += [
-                (str(name), fold if several else None, part) for fold, part in enumerate(value if several else [value])
-            ]
+            folds = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
+            out += [(str(name), fold, part) for fold, part in folds]
     else:
         for value in path if isinstance(path, (list, tuple)) else [path]:
             file = re.sub(r"\.(gz|bz2|xz|zip)$", "", str(value)) if isinstance(value, (str, Path)) else "configuration"

@@ -61,7 +61,6 @@ class Layout:
     needs : regular expressions; each must match a column name.
     lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
     knows : regular expressions of the other columns it reads.
-    unlike : the same in words: what the layout must not be confused with.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
     """
 
@@ -71,7 +70,6 @@ class Layout:
     parse: Callable[[pd.DataFrame, Hints], Parsed]
     lacks: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
-    unlike: str = ""
     chunked: bool = False
     auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
 

@@ -12,7 +12,6 @@ import re
 import struct
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -25,7 +24,7 @@ from pandas.api.types import union_categoricals
 from cvstats._check import InputError, show
 
 from ._columns import NUMBER
-from ._gate import Budget, first_line, needed, opened, unpacked
+from ._gate import Budget, needed, opened, readable, unpacked
 from ._layout import ROW_NAMES
 
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
@@ -290,7 +289,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
     """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
     parquet = needed("pyarrow.parquet", "Parquet files", "io")
     types = needed("pyarrow", "Parquet files", "io").types
-    with _readable(path, "Parquet"), parquet.ParquetFile(path) as file:
+    with readable(path.name, "Parquet file is corrupt or cut off"), parquet.ParquetFile(path) as file:
         meta, schema = file.metadata, file.schema_arrow
         _refuse_types(schema, path.name, types)
         width = sum(8 if _is_text(column.type, types) else max(8, column.type.bit_width // 8) for column in schema)
@@ -304,7 +303,10 @@ def _parquet(path: Path, budget: Budget) -> Table:
     text = [column.name for column in schema if _is_text(column.type, types)]
 
     def parts() -> Iterator[pd.DataFrame]:
-        with _readable(path, "Parquet"), parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
+        with (
+            readable(path.name, "Parquet file is corrupt or cut off"),
+            parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file,
+        ):
             for i in range(meta.num_row_groups):
                 group = file.read_row_group(i, use_threads=False)
                 yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
@@ -315,7 +317,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
 def _feather(path: Path, budget: Budget) -> Table:
     """Read a Feather (Arrow IPC) file whose buffers say that they fit; its table of contents is not needed."""
     arrow = needed("pyarrow", "Feather files", "io")
-    with _readable(path, "Feather"), arrow.memory_map(str(path)) as file:
+    with readable(path.name, "Feather file is corrupt or cut off"), arrow.memory_map(str(path)) as file:
         if file.read_at(6, file.size() - 6) != b"ARROW1":
             raise ValueError("its end is missing")
         file.seek(8)
@@ -332,16 +334,6 @@ def _feather(path: Path, budget: Budget) -> Table:
     if not all(isinstance(column, str) for column in frame.columns):
         raise InputError(f"{path.name}: columns must be named.")
     return from_frame(frame.rename(columns=lambda name: ROW_NAMES if INDEX.fullmatch(name) else name), path.name)
-
-
-@contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # pyarrow raises whatever the damage leads it into
-        raise InputError(f"{path.name}: the {kind} file is corrupt or cut off ({first_line(error)}).") from None
 
 
 def _refuse_types(schema: Any, name: str, types: Any) -> None:

@@ -21,7 +21,7 @@ LAYOUT = Layout(
     title="AutoML benchmark (class columns, predictions, truth)",
     needs=("predictions", "truth"),
     lacks=("row_ids", "id"),
-    unlike="mlr3 (row_ids, response, truth)",
+    # not to be confused with mlr3 (row_ids, response, truth)
     knows=("sample", "fold"),
     parse=parse,
 )

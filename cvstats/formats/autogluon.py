@@ -39,7 +39,7 @@ LAYOUT = Layout(
     name="autogluon",
     title="AutoGluon predict_proba_oof() (one column per class; needs labels=)",
     needs=(),
-    unlike="AMLB and H2O, which add a column of predicted classes",
+    # not to be confused with AMLB and H2O, which add a column of predicted classes
     knows=("sample", *TRUTHS),
     parse=parse,
     auto=_columns_are_the_classes,

@@ -81,7 +81,7 @@ LAYOUT = Layout(
     name="caret",
     title="caret $pred (pred, obs, rowIndex, Resample, tuning parameters)",
     needs=("pred", "obs", "rowIndex"),
-    unlike="caret $resample, which holds scores per fold",
+    # not to be confused with caret $resample, which holds scores per fold
     knows=("Resample", "weights", "label", "parameter"),
     parse=parse,
 )

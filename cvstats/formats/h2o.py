@@ -46,7 +46,7 @@ LAYOUT = Layout(
     title="H2O cross_validation_holdout_predictions() (predict, p0, p1 or class names, [fold_assignment])",
     needs=("predict",),
     lacks=("prediction_label", "inst#"),
-    unlike="Weka, whose column is called predicted",
+    # not to be confused with Weka, whose column is called predicted
     knows=("sample", *FOLDS, *TRUTHS, r"p-?\d+", "cal_.+"),
     parse=parse,
 )

@@ -52,6 +52,6 @@ LAYOUT = Layout(
     name="julearn",
     title="julearn inspector.folds.predict_proba() (target, repeat<r>_p<k>)",
     needs=("target", r"repeat\d+_p\d+"),
-    unlike="mljar (target, prediction)",
+    # not to be confused with mljar (target, prediction)
     parse=parse,
 )

@@ -66,6 +66,6 @@ LAYOUT = Layout(
     title="mljar predictions_out_of_folds.csv (target, prediction or prediction_<class>)",
     needs=("target", r"prediction(_.+)?"),
     lacks=("sample", "row_id", "prediction_label", "configuration", "inst#"),
-    unlike="our long table, which has sample and label",
+    # not to be confused with our long table, which has sample and label
     parse=parse,
 )

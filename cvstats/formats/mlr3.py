@@ -88,7 +88,7 @@ MLR3 = Layout(
     name="mlr3",
     title="mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
     needs=("row_ids", "truth", r"response|prob\..+"),
-    unlike="AMLB (predictions, truth), which has no row ids",
+    # not to be confused with AMLB (predictions, truth), which has no row ids
     knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )
@@ -96,7 +96,7 @@ MLR = Layout(
     name="mlr",
     title="mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
     needs=("id", "truth", r"response|prob\..+", "iter", "set"),
-    unlike="mlr3, whose ids are called row_ids",
+    # not to be confused with mlr3, whose ids are called row_ids
     knows=(*KNOWN, r"prob\..+"),
     parse=parse,
 )

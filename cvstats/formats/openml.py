@@ -30,7 +30,7 @@ LAYOUT = Layout(
     name="openml",
     title="OpenML run predictions (repeat, fold, row_id, prediction, correct or truth, confidence.<class>)",
     needs=("row_id", "prediction", "fold", "correct|truth"),
-    unlike="our long table: OpenML's `sample` is not the row",
+    # not to be confused with our long table: OpenML's `sample` is not the row
     knows=("repeat", "sample", r"confidence\..+"),
     parse=parse,
 )

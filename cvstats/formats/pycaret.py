@@ -54,7 +54,7 @@ LAYOUT = Layout(
     title="PyCaret predict_model() (prediction_label, prediction_score or prediction_score_<class>, the target)",
     needs=("prediction_label",),
     lacks=("configuration",),
-    unlike="our long table with classes called label and score",
+    # not to be confused with our long table with classes called label and score
     knows=("sample", "fold", "prediction_score(_.+)?", *TRUTHS),
     parse=parse,
 )

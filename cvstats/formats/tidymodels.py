@@ -94,7 +94,7 @@ LAYOUT = Layout(
     name="tidymodels",
     title="tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
     needs=(r"\.row", r"\.pred.*"),
-    unlike="collect_metrics() (.metric, .estimator), which holds scores",
+    # not to be confused with collect_metrics() (.metric, .estimator), which holds scores
     knows=tuple(re.escape(name) for name in KNOWN),
     parse=parse,
 )

@@ -99,7 +99,7 @@ LAYOUT = Layout(
     name="weka",
     title="Weka CSV (inst#, actual, predicted, error, prediction or distribution)",
     needs=("inst#", "actual", "predicted"),
-    unlike="Weka Experimenter results (Key_Dataset, Key_Run), which hold scores",
+    # not to be confused with Weka Experimenter results (Key_Dataset, Key_Run), which hold scores
     knows=(*KNOWN, r"distribution\.\d+", "sample"),
     parse=parse,
 )

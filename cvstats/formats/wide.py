@@ -60,7 +60,7 @@ LAYOUT = Layout(
     title="wide table (sample, label, [fold], one column per configuration)",
     needs=("sample", "label"),
     lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
-    unlike="the long table, which has a column called prediction",
+    # not to be confused with the long table, which has a column called prediction
     knows=KEYS,
     parse=parse,
     chunked=True,
