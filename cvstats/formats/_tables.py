@@ -111,7 +111,7 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
         if isinstance(index, pd.MultiIndex) and None in index.names:
             raise InputError(f"{name}: rows are a MultiIndex without names; make columns of it with reset_index().")
         frame = frame.reset_index(names=[ROW_NAMES if level is None else str(level) for level in index.names])
-    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1).infer_objects()
     check_header(list(frame.columns), name, least)
     if not len(frame):
         raise _empty(name, frame.columns)
