@@ -76,7 +76,7 @@ def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataA
 
 def _natural(text: str) -> Any:
     """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
-    from cvstats.formats._layout import natural
+    from cvstats.formats._columns import natural
 
     return natural(np.array([text])).item()
 

@@ -7,7 +7,7 @@ a sample with two truths or two folds, a missing id or text among numbers is an 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -20,7 +20,8 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
-from ._layout import Hints, Parsed, is_number, natural, numbers_of, numeric, texts
+from ._columns import constant, first_codes, is_number, natural, numbers_of, numeric, texts
+from ._layout import Hints, Parsed
 
 KEYS = ("sample", "configuration", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
@@ -78,14 +79,6 @@ class Axis:
         kind: Any = (float if number is np.nan else values.dtype) if numbers else object
         out = np.append(values.astype(kind), number if numbers else text)[codes]
         return np.asarray(out.astype(str) if not numbers and text == "" else out)
-
-
-def assemble(parts: Iterable[Part], hints: Hints, several: bool) -> tuple[xr.DataArray, dict[str, Any]]:
-    """Return the cube of all parts and the facts for its load report."""
-    rows = Rows(several)
-    for part in parts:
-        rows.add(part)
-    return rows.cube(hints)
 
 
 class Rows:
@@ -342,18 +335,6 @@ class Rows:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
-
-
-def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the first code of each place."""
-    store = np.full(int(index.max()) + 1, -1)
-    store[index[::-1]] = codes[::-1]
-    return store
-
-
-def constant(index: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether every place has one code."""
-    return bool((first_codes(index, codes)[index] == codes).all())
 
 
 def same(name: Any, names: dict[str, Any]) -> Any:
