@@ -28,8 +28,7 @@ from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import check_target, inner_of, read
-from .progress import bars, clear, stage
+from .inputs import bars, check_target, clear, inner_of, read, stage
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
 WRITTEN = "example positive format labels kind threshold encoding metric inner regime preprocessing title draws level"
@@ -242,11 +241,9 @@ def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
         f"({level} interval {words.limits_text(found, digits)}), P = {words.p_text(float(found['p_value']))}"
     )
     for side in ("a", "b"):
-        value = words.number(found[f"estimate_{side}"], digits)
-        chosen = (
-            f", selected {words.printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
-        )
-        write(f"{side}: {value}{chosen}")
+        chosen = found.get(f"selected_{side}")
+        who = "" if chosen is None else f", selected {words.printable(chosen.item())}"
+        write(f"{side}: {words.number(found[f'estimate_{side}'], digits)}{who}")
     write(f"Seed {options.seed}, {options.draws} draws.")
 
 

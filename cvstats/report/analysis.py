@@ -83,6 +83,7 @@ class Analysis:
         check_count(self.times, "times")
         check_level(self.level)
         self._heard: list[str] = []  # what the functions warned of
+        self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
     @cached_property
     def metric(self) -> Metric:
@@ -101,7 +102,7 @@ class Analysis:
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
     @cached_property
-    def _estimated(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+    def results(self) -> dict[str, xr.Dataset]:
         """All estimates, and why the others could not be computed."""
         cube, metric, inner, heard = self.cube, self.metric, self.inner, self._heard
         common: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
@@ -131,27 +132,18 @@ class Analysis:
             else:
                 skipped[name] = reason or "it is undefined here, for example because a fold lacks a class"
         results["cvt"] = listened([], lambda: cvt(cube, metric))
-        return results, skipped
-
-    @property
-    def results(self) -> dict[str, xr.Dataset]:
-        """All estimates: the recommended one, the paper's, then from the most honest to the claim."""
-        return self._estimated[0]
+        self.skipped = skipped
+        return results
 
     @property
     def winner(self) -> xr.Dataset:
-        """The recommended estimate."""
+        """What we recommend."""
         return self.results["winner"]
 
     @property
     def bbc(self) -> xr.Dataset:
-        """The paper's."""
+        """The published method."""
         return self.results["bbc"]
-
-    @property
-    def skipped(self) -> dict[str, str]:
-        """Method -> why it could not be computed."""
-        return self._estimated[1]
 
     @cached_property
     def scores(self) -> xr.DataArray:
