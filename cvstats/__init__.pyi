@@ -54,6 +54,7 @@ from .metrics import f1 as f1
 from .metrics import log_loss as log_loss
 from .metrics import mae as mae
 from .metrics import mcc as mcc
+from .metrics import metric_set as metric_set
 from .metrics import mse as mse
 from .metrics import prior_error as prior_error
 from .metrics import r2 as r2

@@ -149,6 +149,9 @@ def _models(made: Parser) -> None:
     group = made.add_argument_group("models")
     group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .cube), for nested CV")
     group.add_argument("--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed")
+    group.add_argument("--by", metavar="NAME", help="the metric that chooses, when --metric lists several (auc,brier)")
+    group.add_argument("--cut", metavar="RULE", help="learn the threshold: a metric (youden, f1), or sensitivity=0.9")
+    group.add_argument("--subgroup", metavar="NAME", help="judge within each level of this column")
 
 
 def _output(made: Parser) -> None:

@@ -90,6 +90,22 @@ def _columns(pairs: list[str]) -> dict[str, Any] | None:
     return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
 
 
+def cut_of(text: str | None) -> Any:
+    """Return the adjustment that ``--cut`` names."""
+    from cvstats.adjust import cut
+
+    name, equals, value = (text or "").partition("=")
+    if not equals:
+        return None if text is None else cut(name)
+    try:
+        least = {name: float(value)}
+    except ValueError:
+        least = {}
+    if name not in ("sensitivity", "specificity") or not least:
+        raise InputError(f"--cut takes a metric, or sensitivity=0.9 or specificity=0.9; got {text!r}.")
+    return cut(**least)  # type: ignore[arg-type]
+
+
 def inner_of(name: str | None) -> xr.DataArray | None:
     """Return the cube of inner predictions, if one is named."""
     if name is None:
