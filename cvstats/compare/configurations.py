@@ -218,7 +218,7 @@ def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def one_configuration(cube: xr.DataArray, label: object, argument: str) -> int:
-    """Return the position of the configuration named `label`."""
+    """Return the position of a configuration, or say which there are."""
     known = [plain(name) for name in cube["configuration"].values]
     if label not in known:
         close = nearest(label, known)
