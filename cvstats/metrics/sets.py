@@ -5,11 +5,12 @@ from __future__ import annotations
 import xarray as xr
 
 from cvstats._check import InputError, check_option
+from cvstats.cube.arrays import check_kind
 
 from .base import bound_metric
 
 SETS = {
-    "binary": ("auc", "average_precision", "brier", "sensitivity", "specificity"),
+    "binary": ("auc", "average_precision", "brier", "sensitivity", "specificity", "ppv", "npv"),
     "multiclass": ("auc", "accuracy", "balanced_accuracy", "log_loss"),
     "regression": ("rmse", "mae", "r2"),
     "survival": ("concordance",),
@@ -30,8 +31,8 @@ def metric_set(what: str | xr.DataArray) -> list[str]:
     Returns
     -------
     list of str
-        Names of metrics. "binary": discrimination (AUC, average precision), the Brier score, and sensitivity and
-        specificity at the cube's threshold or at the one that ``adjust=cut(...)`` learns.
+        Names of metrics. "binary": discrimination (AUC, average precision), the Brier score, and sensitivity,
+        specificity and predictive values at the cube's threshold or at the one that ``adjust=cut(...)`` learns.
 
     References
     ----------
@@ -60,7 +61,7 @@ def metric_set(what: str | xr.DataArray) -> list[str]:
 
 def _fits(name: str, cube: xr.DataArray) -> bool:
     try:
-        bound_metric(name, cube, [])
+        check_kind(cube, bound_metric(name, cube, []))
     except InputError:
         return False
     return True
