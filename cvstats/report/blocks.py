@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from cvstats.tables.render import Grid
@@ -62,6 +62,8 @@ class Page:
     title: str | None = None
     preprocessing: str | None = None
     command: str | None = None
+    inputs: Sequence[Mapping[str, Any]] = ()  # the files that were read: name, size, hash
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how they were read
 
 
 MakeBlocks = Callable[[Page], list[Block]]
