@@ -17,8 +17,7 @@ from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols.bootstrap import warn_once
 from cvstats.protocols.common import final_choice
 from cvstats.protocols.tuning import present
-from cvstats.resample import given_draws, make_draws
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import select_best
 
 from .configurations import family

@@ -1,13 +1,13 @@
 """From parsed tables to the cube: number the labels in first-seen order, check, and write each value to its cell.
 
-Two passes over the parts: the first learns the axes, the second fills the cells. Memory is therefore that of the cube
-and of one part, however long the file is. Nothing is repaired: a cell with two rows, a sample with two truths or two
-folds, a missing id or text among numbers is an error that names the rows.
+Of every part only numbers are kept: the places of its labels and its values. Nothing is repaired: a cell with two rows,
+a sample with two truths or two folds, a missing id or text among numbers is an error that names the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -20,16 +20,15 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
-from ._axis import Axis, constant, is_number, numbers_of, numeric, same
-from ._layout import Hints, Parsed, texts
+from ._layout import Hints, Parsed, is_number, natural, numbers_of, numeric, texts
 
+KEYS = ("sample", "configuration", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
-RESERVED = {"sample", "configuration", "repeat", "label_class", "kind", "positive", "threshold", "classes"}
-RESERVED |= {"prediction", "fold", *PER_SAMPLE}
+RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
     """A parsed table with where it came from."""
 
@@ -39,43 +38,77 @@ class Part:
     text: bool  # read from text, so that types are to be found out
     aligned: bool  # rows are the file's rows, so that they can be named
     rows: int  # of the file, which may have been stacked since
-    codes: dict[str, np.ndarray] = field(default_factory=dict)  # kept between the passes when the part is
 
 
-class Assembler:
-    """Collects parts into one cube."""
+@dataclass
+class Axis:
+    """Distinct values in first-seen order, numbered; compared by how they are written."""
 
-    def __init__(self, parts: Callable[[], Iterator[Part]], hints: Hints, several: bool) -> None:
-        self.parts, self.hints, self.several = parts, hints, several
-        self.sample, self.configuration, self.repeat = Axis("sample"), Axis("configuration"), Axis("repeat")
-        self.per_sample = {name: Axis(name) for name in PER_SAMPLE}
-        self.fold = Axis("fold")
-        self.rows = self.rows_read = 0
+    places: dict[str, int] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
+
+    def codes(self, column: pd.Series, text: bool) -> np.ndarray:
+        """Return the number of each row's value, -1 where missing."""
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, used = pd.factorize(column.cat.codes.to_numpy())  # a missing value is used as -1
+            values, present = np.asarray(column.cat.categories)[used[used >= 0]], used >= 0
+        else:
+            codes, found = pd.factorize(column)
+            values, present = np.asarray(found), np.ones(len(found), bool)
+        kind = "O" if values.dtype.kind in "OUT" else values.dtype.kind
+        self.kinds.add("t" if text and kind != "f" else kind)
+        numbers = np.full(len(present) + 1, -1, np.int32)
+        numbers[:-1][present] = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
+        return np.asarray(numbers[codes])
+
+    def values(self, *, ids: bool) -> np.ndarray:
+        """Return the distinct values in their natural type; text that came typed as text stays text."""
+        raw = np.array(list(self.places), dtype=object)
+        if self.kinds & {"O"} or (ids and self.kinds == {"b"}):
+            return raw.astype(str)
+        out = natural(raw, ids=ids)
+        return out.astype(float) if self.kinds == {"f"} and not ids and out.dtype.kind == "i" else out
+
+    def taken(self, codes: np.ndarray, *, ids: bool = False, number: Any = np.nan, text: Any = "") -> np.ndarray:
+        """Return the value of each code, and where there is none what stands for a missing `number` or `text`."""
+        values = self.values(ids=ids)
+        if (codes >= 0).all():
+            return np.asarray(values[codes])
+        numbers = values.dtype.kind in ("iuf" if text == "" else "iufb")
+        kind: Any = (float if number is np.nan else values.dtype) if numbers else object
+        out = np.append(values.astype(kind), number if numbers else text)[codes]
+        return np.asarray(out.astype(str) if not numbers and text == "" else out)
+
+
+def assemble(parts: Iterable[Part], hints: Hints, several: bool) -> tuple[xr.DataArray, dict[str, Any]]:
+    """Return the cube of all parts and the facts for its load report."""
+    rows = Rows(several)
+    for part in parts:
+        rows.add(part)
+    return rows.cube(hints)
+
+
+class Rows:
+    """The rows of all parts, as numbers."""
+
+    def __init__(self, several: bool) -> None:
+        self.several = several
+        self.parts: list[Part] = []
+        self.starts: list[int] = []  # the first row of each part, from 0
+        self.axes: defaultdict[str, Axis] = defaultdict(Axis)
+        self.pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
         self.notes: dict[str, None] = {}
         self.ignored: dict[str, None] = {}
-        self.present: set[str] = set()
-        self.first: Parsed | None = None
-        self.averaged = False
-        self.labels_predicted = False
-        self.single = True
+        self.total = 0
 
-    def build(self) -> tuple[xr.DataArray, dict[str, Any]]:
-        """Return the cube and the facts for its load report."""
-        for part in self.parts():
-            self._scan(part)
-        assert self.first is not None
-        self._allocate()
-        for part in self.parts():
-            self._fill(part)
-        return self._finish()
-
-    # -- first pass
-
-    def _scan(self, part: Part) -> None:
-        parsed = part.parsed
-        present = RESERVED & {*parsed.frame.columns}
-        if self.first is None:
+    def add(self, part: Part) -> None:
+        """Take in a part: the numbers of its labels, and its values."""
+        parsed, frame = part.parsed, part.parsed.frame
+        present = RESERVED & {*frame.columns}
+        if not self.parts:
             self.first, self.present = parsed, present
+            self.keys = [name for name in KEYS if name in present]
+            self.extras = [name for name in parsed.extras if name not in RESERVED]
         elif list(self.first.values) != list(parsed.values):
             raise InputError(
                 f"{part.source}: the prediction columns are {show(parsed.values)} "
@@ -83,251 +116,221 @@ class Assembler:
             )
         elif odd := self.present ^ present:
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
-        self.rows += len(parsed.frame)
-        self.rows_read += part.rows
         self.notes.update(dict.fromkeys(parsed.notes))
         self.ignored.update(dict.fromkeys(parsed.ignored))
-        self.averaged |= parsed.averaged
-        for axis in self._axes():
-            part.codes[axis.name] = axis.codes(parsed.frame[axis.name], part.text)
-            if (part.codes[axis.name] < 0).any():
-                missing = parsed.frame[axis.name].isna().to_numpy()
-                raise InputError(f"column {axis.name!r} is missing in {self._where(part, np.flatnonzero(missing))}.")
-        for column in parsed.values.values():
-            values = parsed.frame[column]
-            self.labels_predicted |= not numeric(values)
-            self.single &= values.dtype == np.float32
+        self.starts.append(self.total)
+        self.parts.append(part)
+        self.total += len(frame)
+        for name in (*self.keys, *(name for name in (*PER_SAMPLE, "fold") if name in present)):
+            codes = self.axes[name].codes(frame[name], part.text)
+            self.pieces[name].append(codes)
+            if name in self.keys and (codes < 0).any():
+                raise InputError(f"column {name!r} is missing in {self._where(np.flatnonzero(codes < 0), part)}.")
+        parsed.frame = frame[[name for name in (*parsed.values.values(), *self.extras) if name in frame.columns]]
 
-    def _axes(self) -> list[Axis]:
-        axes = [self.sample, self.configuration]
-        return [*axes, self.repeat] if "repeat" in self.present else axes
+    def _part(self, row: int) -> int:
+        """Return the number of the part that a row is in."""
+        return int(np.searchsorted(self.starts, row, "right")) - 1
 
-    def _where(self, part: Part, rows: np.ndarray) -> str:
-        frame = part.parsed.frame
+    def _where(self, rows: np.ndarray, part: Part | None = None) -> str:
+        """Name rows of a part; rows of all parts are named as far as they are in the first one."""
+        if part is None:
+            number = self._part(rows[0])
+            part, rows = self.parts[number], rows - self.starts[number]
+            rows = rows[rows < len(part.parsed.frame)]
         if not part.aligned:
-            return f"the rows of samples {show(dict.fromkeys(texts(frame['sample'].iloc[rows])))}"
-        shown = ", ".join(str(row + part.first_row) for row in rows[:5].tolist()) + (
-            f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-        )
-        file = f" of {part.source}" if self.several else ""
-        return f"{'row' if len(rows) == 1 else 'rows'} {shown}{file}"
+            names = [*self.axes["sample"].places, "nan"]
+            codes = self.pieces["sample"][self.parts.index(part)][rows]
+            return f"the rows of samples {show(dict.fromkeys(names[code] for code in codes))}"
+        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        shown = ", ".join(str(row + part.first_row) for row in rows[:5].tolist()) + more
+        return f"{'row' if len(rows) == 1 else 'rows'} {shown}{f' of {part.source}' if self.several else ''}"
 
-    # -- second pass
+    # -- all rows
 
-    def _allocate(self) -> None:
-        assert self.first is not None
-        n, m, r = len(self.sample.places), len(self.configuration.places), max(len(self.repeat.places), 1)
-        k = len(self.first.values)
-        if n * m * r * k > SPARSE_CELLS and n * m * r > SPARSE_SHARE * self.rows:
-            raise InputError(
-                f"{self.rows:,} rows name {n:,} samples, {m:,} configurations and {r:,} repeats, so that "
-                f"{100 * (1 - self.rows / (n * m * r)):.1f} % of the cube would be empty. Is one of these columns not "
-                "what its name says? Map them with columns={...}."
-            )
-        self.shape = (n, m, r)
-        if self.labels_predicted:
-            if k > 1:
-                raise self._text_among_numbers()
-            self.values: np.ndarray = np.full((n * m * r, 1), -1, np.int32)
-            self.guess = Axis("prediction")
-        else:
-            self.values = np.full((n * m * r, k), np.nan, np.float32 if self.single else np.float64)
-        self.owner = np.full(n * m * r, -1, np.int32 if self.rows < 2**31 else np.int64)
-        self.codes = {name: np.full(n, -1) for name in PER_SAMPLE if name in self.present}
-        self.folds = np.full(n * r, -1) if "fold" in self.present else None
-        extras = [name for name in self.first.extras if name not in RESERVED]
-        self.extras = {
-            name: (Axis(name), {"configuration": np.full(m, -2), "sample": np.full(n, -2)}) for name in extras
-        }
-        self.filled = self.blank = 0
-        dims = ("sample", "configuration", "repeat") if "repeat" in self.present else ("sample", "configuration")
-        self.orders = dict.fromkeys(permutations(dims), -1)  # orders the rows may have, with the last place seen
-
-    def _fill(self, part: Part) -> None:
-        parsed, frame = part.parsed, part.parsed.frame
-        n, m, r = self.shape
-        known = [part.codes.get(axis.name) for axis in self._axes()]
-        numbers = [
-            axis.codes(frame[axis.name], part.text) if old is None else old
-            for axis, old in zip(self._axes(), known, strict=True)
-        ]
-        s, c = numbers[:2]
-        k = numbers[2] if "repeat" in self.present else np.zeros(len(frame), np.int64)
-        cell = (s * m + c) * r + k
-        rows = np.arange(self.filled, self.filled + len(frame), dtype=self.owner.dtype)
-        self._claim(part, cell, rows)
-        self._follow({"sample": (s, n), "configuration": (c, m), "repeat": (k, r)})
-        block = np.empty((len(frame), len(parsed.values)), self.values.dtype)
-        for place, column in enumerate(parsed.values.values()):
-            block[:, place] = (
-                self.guess.codes(frame[column], part.text) if self.labels_predicted else numbers_of(frame[column])
-            )
-        self.values[cell] = block
-        there = np.asarray(block >= 0 if self.labels_predicted else ~np.isnan(block))
+    def cube(self, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]]:
+        """Return the cube of the rows, and the facts for its load report."""
+        first, axes = self.first, self.axes
+        self.codes = {name: np.concatenate(pieces) for name, pieces in self.pieces.items()}
+        self.shape = [len(axes[name].places) for name in self.keys]
+        cells, dims, shape = int(np.prod(self.shape)), list(self.keys), list(self.shape)
+        self._refuse_sparse(cells)
+        values, guesses = self._values()
+        place = self._place(self.keys)
+        self._refuse_duplicates(place)
+        there = values >= 0 if guesses else ~np.isnan(values)
         predicted = np.asarray(there.any(axis=1))
-        self.blank += int(len(predicted) - predicted.sum())
-        for name, store in self.codes.items():
-            self._once(part, store, s, self.per_sample[name].codes(frame[name], part.text), name, predicted)
-        if self.folds is not None:
-            codes = self.fold.codes(frame["fold"], part.text)
-            self._once(part, self.folds, s * r + k, codes, "fold", predicted)
-        self._describe(part, {"configuration": c, "sample": s})
-        self.filled += len(frame)
-
-    def _describe(self, part: Part, index: dict[str, np.ndarray]) -> None:
-        """Keep extra columns that have one value per configuration or per sample."""
-        frame = part.parsed.frame
-        for name, (axis, stores) in list(self.extras.items()):
-            column = frame[name] if name in frame.columns else pd.Series(np.full(len(frame), np.nan))
-            glance = pd.factorize(column.iloc[:1000])[0]  # which rules most columns out
-            for dim in list(stores):
-                if not constant(np.full(len(stores[dim]), -2), index[dim][:1000], glance):
-                    del stores[dim]
-            codes = axis.codes(column, part.text) if stores else glance
-            for dim in list(stores):
-                if not constant(stores[dim], index[dim], codes):
-                    del stores[dim]
-            if not stores:
-                del self.extras[name]
-                self.ignored[name] = None
-
-    def _follow(self, codes: dict[str, tuple[np.ndarray, int]]) -> None:
-        """Keep the orders of the dims in which the rows are sorted, so that a table can be written as it was read."""
-        for order, last in list(self.orders.items()):
-            for stop in (1000, None):  # a glance at the first rows rules most orders out
-                place = np.zeros(1, np.int64)
-                for dim in order:
-                    place = place * codes[dim][1] + codes[dim][0][:stop]
-                if place[0] <= last or (np.diff(place) <= 0).any():
-                    del self.orders[order]
-                    break
-                self.orders[order] = int(place[-1])
-
-    def _claim(self, part: Part, cell: np.ndarray, rows: np.ndarray) -> None:
-        """Let every row own its cell; the second owner of a cell is a duplicate row."""
-        before = self.owner[cell]
-        taken = before >= 0
-        if not taken.any():
-            self.owner[cell[::-1]] = rows[::-1]  # the first row of a cell wins
-            before = self.owner[cell]
-            taken = before != rows
-        if not taken.any():
-            return
-        bad = np.flatnonzero(taken)
-        names = [axis.name for axis in self._axes()]
-        frame = part.parsed.frame
-        what = ", ".join(f"{name} {texts(frame[name].iloc[bad[:1]])[0]!r}" for name in names)
-        pairs = f"; rows {before[bad[0]] + 1} and {rows[bad[0]] + 1}" if part.aligned and not self.several else ""
-        raise InputError(
-            f"duplicate rows: {len(bad)} rows predict a cell that another row already predicts; first {what}{pairs}."
-            f" {self._duplicate_hint(frame, bad[0])}"
-        )
-
-    def _duplicate_hint(self, frame: pd.DataFrame, row: int) -> str:
-        """Say what to do about duplicate rows: map the column that tells them apart, or remove them."""
-        same_sample = frame[frame["sample"] == frame["sample"].iloc[row]]
-        apart = [name for name in self.extras if name in frame.columns and len(set(texts(same_sample[name]))) > 1]
-        if apart and len(self.configuration.places) == 1 and not self.several:
-            return f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
-        if apart:
-            return f"Column {apart[0]!r} tells them apart: say what it is with columns={ {'repeat': apart[0]} }, say."
-        hint = "" if "repeat" in self.present else " If they are repeats, the table needs a column that says which."
-        return f"Remove them.{hint}"
-
-    def _once(
-        self, part: Part, store: np.ndarray, index: np.ndarray, codes: np.ndarray, name: str, predicted: np.ndarray
-    ) -> None:
-        """Keep one value per sample (and repeat); two different ones are a conflict."""
-        known = codes >= 0
-        if (~known & predicted).any():
-            bad = np.flatnonzero(~known & predicted)
-            hint = {
-                "label": ' (a class called "NA" must be renamed)' if part.text else "",
-                "fold": "; fill it in, or leave the column out if folds are not known",
-            }.get(name, "")
-            raise InputError(f"column {name!r} is missing in {self._where(part, bad)}{hint}.")
-        new = known & (store[index] < 0)
-        store[index[new][::-1]] = codes[new][::-1]
-        clash = known & (store[index] != codes)
-        if clash.any():
-            bad = np.flatnonzero(clash)
-            sample = part.parsed.frame["sample"].iloc[bad[:1]]
-            axis = self.fold if name == "fold" else self.per_sample[name]
-            values = list(axis.places)
-            both = [values[store[index[bad[0]]]], values[codes[bad[0]]]]
-            what = {"label": "truth"}.get(name, name)
-            raise InputError(
-                f"conflicting {what}: {len(bad)} rows disagree with earlier rows of the same sample; first in "
-                f"{self._where(part, bad[:1])}: sample {texts(sample)[0]!r} has both {both[0]!r} and {both[1]!r}."
-            )
-
-    # -- the cube
-
-    def _finish(self) -> tuple[xr.DataArray, dict[str, Any]]:
-        first, hints = self.first, self.hints
-        assert first is not None
-        n, m, r = self.shape
-        repeated = "repeat" in self.present
-        missing = int((self.values < 0).sum() if self.labels_predicted else np.isnan(self.values).any(axis=1).sum())
-        coords = {axis.name: axis.values(ids=True) for axis in self._axes()}
-        dims, shape = list(coords), (n, m, r) if repeated else (n, m)
-        if "label" in self.codes and hints.labels is not None:
+        data = np.full((cells, values.shape[1]), -1 if guesses else np.nan, values.dtype)
+        data[place] = values
+        missing = cells - int(there.all(axis=1).sum())
+        codes = {name: self._once(name, predicted) for name in PER_SAMPLE if name in self.present}
+        fold, extras = self._folds(predicted), self._extras()
+        if "label" in codes and hints.labels is not None:
             raise InputError("the truth is in the file already: leave `labels` (--labels) out, or drop that column.")
-        labels = self._per_sample("label", hints.labels)
+        given = {name: axes[name].taken(found, ids=name == "group", text=None) for name, found in codes.items()}
+        if "label" in codes and (guesses or None not in first.values):
+            written = axes["label"].places
+            if len(pd.unique(axes["label"].values(ids=False))) < len(written):  # classes called 1.1 and 1.10
+                given["label"] = np.array([*written, None], object)[codes["label"]]
+        labels = given.get("label", hints.labels)
         distinct = [] if labels is None else pd.unique(np.asarray(labels)).tolist()
         names = {str(name): name for name in distinct} | dict(zip(texts(distinct), distinct, strict=True))
         positive = same(hints.positive if hints.positive is not None else first.positive, names)
-        data, classes = self._predictions(names)
+        classes: list[Any] | None = None
+        if guesses:
+            data, classes = self._guessed(data, guesses, names)
         if len(first.values) > 1:
-            dims, shape = [*dims, "label_class"], (*shape, len(first.values))
+            dims, shape = [*dims, "label_class"], [*shape, len(first.values)]
             classes = [same(name, names) for name in first.values]
             classes = [str(name) for name in classes] if len({type(name) for name in classes}) > 1 else classes
         elif None not in first.values:
             data, positive = self._one_class(data, same(next(iter(first.values)), names), positive, distinct)
-        array = xr.DataArray(data.reshape(shape), dims=dims, coords=coords)
-        per_sample = {"groups": "group", "weights": "weight", "event": "event"}
-        given: dict[str, Any] = {argument: self._per_sample(name) for argument, name in per_sample.items()}
-        given |= {"kind": hints.kind or first.kind, "positive": positive, "threshold": first.threshold}
-        cube = as_cube(array, labels, folds=self._fold_ids(repeated), classes=classes, **given)
-        cube = cube.assign_coords(self._extras())
-        facts = {
-            "rows": self.rows_read,
+        coords = {name: axes[name].values(ids=True) for name in self.keys}
+        cube = as_cube(
+            xr.DataArray(data.reshape(shape), dims=dims, coords=coords), labels, folds=fold, classes=classes,
+            groups=given.get("group"), weights=given.get("weight"), event=given.get("event"),
+            kind=hints.kind or first.kind, positive=positive, threshold=first.threshold,
+        )  # fmt: skip
+        return cube.assign_coords(extras), {
+            "rows": sum(part.rows for part in self.parts),
             "missing_cells": missing,
-            "averaged_repeats": self.averaged,
+            "averaged_repeats": any(part.parsed.averaged for part in self.parts),
             "ignored_columns": list(self.ignored),
             "notes": list(self.notes),
-            "blank_rows": self.blank,
-            "row_order": list(next(iter(self.orders), ())),
+            "blank_rows": int((~predicted).sum()),
+            "row_order": self._row_order(),
         }
-        return cube, facts
 
-    def _predictions(self, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
-        """Return the predictions, class names in place of their codes, and the classes if some are never the truth."""
-        if not self.labels_predicted:
-            return self.values, None
-        guesses = [same(name, names) for name in self.guess.places]
-        stray = [name for name in guesses if name not in set(names.values())]
-        numbers = [name for name in self.guess.places if not is_number(name)]
-        if stray and 0 < len(numbers) < len(guesses):
+    def _place(self, order: Sequence[str], stop: int | None = None) -> np.ndarray:
+        """Return the place of the rows among all cells, with the dims in an order."""
+        codes = [self.codes[name][:stop] for name in order]
+        return np.ravel_multi_index(codes, [self.shape[self.keys.index(name)] for name in order])
+
+    def _row_order(self) -> list[str]:
+        """Return the order of the dims in which the rows are sorted, so that a table can be written as it was read."""
+        for order in permutations(self.keys):
+            if all((np.diff(self._place(order, stop)) > 0).all() for stop in (1000, None)):
+                return list(order)
+        return []
+
+    def _refuse_sparse(self, cells: int) -> None:
+        if cells * len(self.first.values) > SPARSE_CELLS and cells > SPARSE_SHARE * self.total:
+            n, m, r = (*self.shape, 1)[:3]
+            raise InputError(
+                f"{self.total:,} rows name {n:,} samples, {m:,} configurations and {r:,} repeats, so that "
+                f"{100 * (1 - self.total / cells):.1f} % of the cube would be empty. Is one of these columns not "
+                "what its name says? Map them with columns={...}."
+            )
+
+    def _refuse_duplicates(self, place: np.ndarray) -> None:
+        """Raise when two rows predict one cell, and say how to tell them apart."""
+        bad = np.flatnonzero(pd.Series(place).duplicated())
+        if not len(bad):
+            return
+        row, number = bad[0], self._part(bad[0])
+        part = self.parts[number]
+        what = ", ".join(f"{name} {[*self.axes[name].places][self.codes[name][row]]!r}" for name in self.keys)
+        pairs = f"; rows {np.argmax(place == place[row]) + 1} and {row + 1}"
+        frame = part.parsed.frame[self.pieces["sample"][number] == self.codes["sample"][row]]
+        apart = [name for name in self.extras if name in frame.columns and len(set(texts(frame[name]))) > 1]
+        if apart and len(self.axes["configuration"].places) == 1 and not self.several:
+            hint = f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
+        elif apart:
+            hint = f"Column {apart[0]!r} tells them apart: say what it is with columns={ {'repeat': apart[0]} }, say."
+        else:
+            repeats = " If they are repeats, the table needs a column that says which."
+            hint = "Remove them." + ("" if "repeat" in self.keys else repeats)
+        raise InputError(
+            f"duplicate rows: {len(bad)} rows predict a cell that another row already predicts; "
+            f"first {what}{pairs if part.aligned and not self.several else ''}. {hint}"
+        )
+
+    def _values(self) -> tuple[np.ndarray, Axis | None]:
+        """Return the values of all rows; where they are classes as numbers, with their axis."""
+        columns = [[part.parsed.frame[name] for name in part.parsed.values.values()] for part in self.parts]
+        if all(numeric(column) for part in columns for column in part):
+            single = all(column.dtype == np.float32 for part in columns for column in part)
+            blocks = [np.column_stack([numbers_of(column) for column in part]) for part in columns]
+            return np.concatenate(blocks).astype(np.float32 if single else float, copy=False), None
+        if len(self.first.values) > 1:
             raise self._text_among_numbers()
-        table = np.array([*guesses, None], object)
-        known = list(names.values())
-        extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
-        return np.asarray(table[self.values[:, 0]]), sorted({*known, *stray}) if extend else None
+        axis = Axis()
+        codes = [axis.codes(column, part.text) for (column,), part in zip(columns, self.parts, strict=True)]
+        return np.concatenate(codes)[:, None], axis
 
     def _text_among_numbers(self) -> InputError:
-        assert self.first is not None
-        for part in self.parts():
-            for column in part.parsed.values.values():
-                values = part.parsed.frame[column]
-                if numeric(values):
-                    continue
-                bad = np.array([value is not None and value == value and not is_number(str(value)) for value in values])
-                if bad.any():
-                    found = show(dict.fromkeys(texts(values[bad])))
-                    rows = self._where(part, np.flatnonzero(bad))
-                    return InputError(f"column {column!r} holds text among numbers: {found} in {rows}.")
+        for part in self.parts:
+            for name in part.parsed.values.values():
+                values = part.parsed.frame[name]
+                words = [not numeric(values) and not is_number(str(value)) for value in values]
+                if len(bad := np.flatnonzero(np.array(words) & values.notna())):
+                    found = show(dict.fromkeys(texts(values.iloc[bad])))
+                    return InputError(f"column {name!r} holds text among numbers: {found} in {self._where(bad, part)}.")
         return InputError("prediction columns mix numbers and text.")
+
+    def _once(self, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
+        """Return the one value that each sample (in each repeat) has; two different ones are a conflict."""
+        codes, index = self.codes[name], self._place(dims)
+        known = codes >= 0
+        if len(bad := np.flatnonzero(~known & predicted)):
+            hint = {
+                "label": ' (a class called "NA" must be renamed)' if self.parts[self._part(bad[0])].text else "",
+                "fold": "; fill it in, or leave the column out if folds are not known",
+            }.get(name, "")
+            raise InputError(f"column {name!r} is missing in {self._where(bad)}{hint}.")
+        store = np.full(int(np.prod([self.shape[self.keys.index(dim)] for dim in dims])), -1)
+        store[index[known][::-1]] = codes[known][::-1]  # the first of each place wins
+        if len(bad := np.flatnonzero(known & (store[index] != codes))):
+            row, written = bad[0], [*self.axes[name].places]
+            raise InputError(
+                f"conflicting {'truth' if name == 'label' else name}: {len(bad)} rows disagree with earlier rows of "
+                f"the same sample; first in {self._where(bad[:1])}: sample "
+                f"{[*self.axes['sample'].places][self.codes['sample'][row]]!r} has both "
+                f"{written[store[index[row]]]!r} and {written[codes[row]]!r}."
+            )
+        return store
+
+    def _folds(self, predicted: np.ndarray) -> Any:
+        if "fold" not in self.present:
+            return None
+        dims = [name for name in self.keys if name != "configuration"]
+        codes = self._once("fold", predicted, dims)
+        if not self.axes["fold"].places:
+            return None
+        if absent := int((codes < 0).sum()):
+            self.notes[f"{absent} samples have no fold in some repeat because nothing predicted them there"] = None
+        ids = self.axes["fold"].taken(codes, ids=True, number=-1)
+        return xr.DataArray(ids.reshape(self.shape[0], -1), dims=dims) if len(dims) > 1 else ids
+
+    def _extras(self) -> dict[str, Any]:
+        """Return extra columns that have one value per configuration, else per sample."""
+        out: dict[str, Any] = {}
+        for name in self.extras:
+            columns = [p.parsed.frame.get(name, pd.Series(np.nan, index=p.parsed.frame.index)) for p in self.parts]
+            glance = pd.factorize(columns[0].iloc[:1000])[0]  # which rules most columns out
+            axis, codes = Axis(), None
+            for dim in ("configuration", "sample"):
+                index = self.codes[dim]
+                if not constant(index[: len(glance)], glance):
+                    continue
+                if codes is None:
+                    pairs = zip(columns, self.parts, strict=True)
+                    codes = np.concatenate([axis.codes(column, part.text) for column, part in pairs])
+                if axis.places and constant(index, codes):
+                    out[name] = (dim, axis.taken(first_codes(index, codes)))
+                    break
+            else:
+                self.ignored[name] = None
+        return out
+
+    def _guessed(self, codes: np.ndarray, axis: Axis, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
+        """Return class names in place of their codes, and the classes if some are never the truth."""
+        guesses, known = [same(name, names) for name in axis.places], list(names.values())
+        stray = [name for name in guesses if name not in set(known)]
+        if stray and len({is_number(name) for name in axis.places}) > 1:
+            raise self._text_among_numbers()
+        extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
+        return np.array([*guesses, None], object)[codes[:, 0]], sorted({*known, *stray}) if extend else None
 
     def _one_class(self, data: np.ndarray, named: Any, positive: Any, distinct: list[Any]) -> tuple[np.ndarray, Any]:
         """Take the probability of the only class that has a column; the other class is its complement."""
@@ -340,33 +343,19 @@ class Assembler:
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
 
-    def _classes_are_named(self) -> bool:
-        return self.first is not None and (self.labels_predicted or None not in self.first.values)
 
-    def _per_sample(self, name: str, given: Any = None) -> Any:
-        if name not in self.codes:
-            return given
-        axis, codes = self.per_sample[name], self.codes[name]
-        values = axis.values(ids=name == "group")
-        if self._classes_are_named() and name == "label" and len(pd.unique(values)) < len(values):
-            return np.array([*axis.places, None], object)[codes]  # classes called 1.1 and 1.10
-        return axis.taken(codes, ids=name == "group", text=None)
+def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the first code of each place."""
+    store = np.full(int(index.max()) + 1, -1)
+    store[index[::-1]] = codes[::-1]
+    return store
 
-    def _fold_ids(self, repeated: bool) -> Any:
-        if self.folds is None or not self.fold.places:
-            return None
-        absent = int((self.folds < 0).sum())
-        if absent:
-            self.notes[f"{absent} samples have no fold in some repeat because nothing predicted them there"] = None
-        ids = self.fold.taken(self.folds, ids=True, number=-1).reshape(self.shape[0], self.shape[2])
-        return xr.DataArray(ids, dims=("sample", "repeat")) if repeated else ids[:, 0]
 
-    def _extras(self) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for name, (axis, stores) in self.extras.items():
-            if not stores or not axis.places:
-                self.ignored[name] = None
-                continue
-            dim = "configuration" if "configuration" in stores else "sample"
-            out[name] = (dim, axis.taken(stores[dim]))
-        return out
+def constant(index: np.ndarray, codes: np.ndarray) -> bool:
+    """Return whether every place has one code."""
+    return bool((first_codes(index, codes)[index] == codes).all())
+
+
+def same(name: Any, names: dict[str, Any]) -> Any:
+    """Return the label that is written like `name`, else `name` itself."""
+    return name if name is None else names.get(texts([name])[0], names.get(str(name), name))

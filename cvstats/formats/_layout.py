@@ -144,19 +144,36 @@ def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
 
 def natural_column(column: pd.Series, *, ids: bool = False) -> pd.Series:
     """Return a column of text in its natural type, converting each distinct value once."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        kept = np.asarray(column.cat.categories)
-        codes = column.cat.codes.to_numpy()
-    elif column.dtype.kind in "biuf":
+    if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
         return column
-    else:
-        codes, found = pd.factorize(column)
-        kept = np.asarray(found)
-    values = natural(kept, ids=ids)
-    if (codes < 0).any():
-        filler = np.array([np.nan]) if values.dtype.kind in "if" else np.array([None], object)
-        values = np.concatenate([values.astype(float) if values.dtype.kind in "if" else values.astype(object), filler])
-    return pd.Series(values[codes] if len(values) else np.full(len(codes), np.nan), index=column.index)
+    codes, found = pd.factorize(column)
+    if not len(found):
+        return pd.Series(np.nan, index=column.index)
+    return pd.Series(natural(np.asarray(found), ids=ids)).reindex(codes).set_axis(column.index)
+
+
+def numeric(column: pd.Series) -> bool:
+    """Return whether every value can be read as a number."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return all(is_number(str(value)) for value in column.cat.categories)
+    return column.dtype.kind in "iuf" or bool(column.dtype == object and column.isna().all())
+
+
+def is_number(text: str) -> bool:
+    """Return whether text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def numbers_of(column: pd.Series) -> np.ndarray:
+    """Return a column as floats, NaN where missing."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = np.array([float(value) for value in column.cat.categories] + [np.nan])
+        return np.asarray(values[column.cat.codes.to_numpy()])
+    return column.to_numpy(dtype=float, na_value=np.nan)
 
 
 def truth_column(frame: pd.DataFrame, hints: Hints, layout: str, taken: Iterable[str] = ()) -> str | None:

@@ -16,7 +16,7 @@ import xarray as xr
 from cvstats._check import InputError, check_option, show
 
 from . import BY_HAND, recognise
-from ._assemble import Assembler, Part
+from ._assemble import Part, assemble
 from ._columns import read_feather, read_parquet
 from ._gate import Budget, node, opened, unpacked
 from ._layout import ROW_NAMES, Hints, Layout, Parsed, natural_column, tuple_names
@@ -97,13 +97,8 @@ def read_tables(path: Any, request: Request) -> tuple[xr.DataArray, dict[str, An
     """Return the cube of one table or several, and the facts for its load report."""
     sources = _sources(path, request)
     try:
-        if all(source.table.n_parts == 1 for source in sources):
-            ready = [part for source in sources for part in source.parts()]  # parse once what is in memory anyway
-            cube, facts = Assembler(lambda: iter(ready), request.hints, len(sources) > 1).build()
-        else:
-            cube, facts = Assembler(
-                lambda: (part for source in sources for part in source.parts()), request.hints, len(sources) > 1
-            ).build()
+        parts = (part for source in sources for part in source.parts())
+        cube, facts = assemble(parts, request.hints, len(sources) > 1)
     except InputError as error:
         known = len(sources) > 1 or str(error).startswith(sources[0].table.name)
         raise error if known else InputError(f"{sources[0].table.name}: {error}") from None

@@ -16,7 +16,7 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Assembler, Part
+from ._assemble import Part, assemble
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed, folds_within_repeats
 
@@ -72,7 +72,7 @@ def read_arrays(
     if orange and format in ("auto", "orange"):
         parsed = _parse_orange(arrays, name, hints)
         part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
-        cube, more = Assembler(lambda: iter([part]), hints, False).build()
+        cube, more = assemble([part], hints, False)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
     cube, notes = _in_sample_order(arrays, name, hints)
     title = "arrays in sample order (scikit-learn's cross_val_predict)"

@@ -7,8 +7,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._axis import is_number, numbers_of, numeric
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, texts
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, is_number, numbers_of, numeric, texts
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 

@@ -16,8 +16,7 @@ from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
-from cvstats.resample import given_draws
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws, given_draws
 from cvstats.select import Select, select_best
 
 from .loop import Decision, Outcome, Rules, decide, mixed_score, scored

@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
-from cvstats.kernels import Kernel, Problem, Weights, kernel
+from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel
-from cvstats.kernels.usable import LabelCheck
 from cvstats.metrics import Metric
-from cvstats.resample.draws import ATTEMPTS, QUANTUM, Draws
+from cvstats.resample import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Select, beats, label_keys, needs_std_error, select_best, winners
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
@@ -57,7 +56,7 @@ class Decision:
 
     place: np.ndarray  # (draw,) of the configuration in the cube; -1: nothing was chosen
 
-    def judged(self, scorer: Kernel, weights: Weights | np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def judged(self, scorer: Kernel, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the score of each draw's column under its weights; the kernel holds the configurations `columns`."""
         return scorer.judged(weights, np.searchsorted(columns, self.place))
 
@@ -114,13 +113,13 @@ class _Score:
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
         scorer = kernel(self.metric, block, max(draws.total for draws in self.several), gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         tables = [np.empty((draws.times, len(columns))) for draws in self.several]
         for draws, table in zip(self.several, tables, strict=True):
             for start, stop in spans(draws.times, self.batch, self.metric, block):
-                weights, _ = draws.weights(start, stop)
-                table[start:stop] = scorer.scores(weights)
-                table[start:stop][~check.chosen(weights.counts)] = np.nan
+                counts, _ = draws.block(start, stop)
+                table[start:stop] = scorer.scores(counts)
+                table[start:stop][~check.chosen(counts)] = np.nan
         return tables
 
 
@@ -198,17 +197,16 @@ class Choose:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
         draws, judge, m = self.draws, self.judge, len(columns)
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         best_wins = self.rules.select is select_best
         out = _blank(draws.times, m, 0 if best_wins else m)
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
             now = slice(start, stop)
-            weights, out.redrawn[now] = draws.weights(start, stop)
-            counts = weights.counts
+            counts, out.redrawn[now] = draws.block(start, stop)
             if start:
-                criterion, score = scorer.criterion(weights)
+                criterion, score = scorer.criterion(counts)
             else:  # all samples go along as one more draw
-                criterion, score = scorer.criterion(weights.cached("all", partial(_with_all, counts)))
+                criterion, score = scorer.criterion(_with_all(counts))
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
@@ -242,9 +240,9 @@ def _blank(times: int, m: int, width: int) -> _Chosen:
     )
 
 
-def _with_all(counts: np.ndarray) -> Weights:
+def _with_all(counts: np.ndarray) -> np.ndarray:
     """Return the weights with one more draw on top: all samples."""
-    return Weights(np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts]))
+    return np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
 
 
 def merged(blocks: list[_Chosen]) -> _Chosen:
@@ -325,7 +323,7 @@ class _Judge:
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
         draws, judge = self.draws, self.judge
         scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
-        check = LabelCheck.of(self.metric, block)
+        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         numbers = np.flatnonzero(np.isin(self.decision.place, columns))
         value = np.empty(len(numbers))
         for start, stop in spans(draws.times, self.batch, self.metric, block):

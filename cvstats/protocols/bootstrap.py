@@ -16,9 +16,9 @@ from cvstats.cube.make import check_form, is_lazy
 from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Outcome, Rules, decide
 from cvstats.kernels import Problem
+from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, bound_metric, get_metric
-from cvstats.resample import CLASS_NEEDS, given_draws, group_codes, label_check, make_draws
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
 from cvstats.select import Select, select_best
 
 from .common import Choice, final_choice, optimism
@@ -237,7 +237,7 @@ def _unseen(data: Problem, metric: Metric, index: int) -> float:
 
 def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
     """Return the number of independent units and of samples of the rarest class among the predicted samples `rows`."""
-    group = group_codes(cube, None)
+    group = codes_of(cube, None, "groups")
     n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
     if metric.requires not in CLASS_NEEDS:
         return n, n

@@ -13,8 +13,7 @@ from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import class_names
 from cvstats.judge import scored
 from cvstats.metrics import Metric
-from cvstats.resample import group_codes
-from cvstats.resample.draws import Bootstrap, Given
+from cvstats.resample import Bootstrap, Given, codes_of
 
 LOSSES = ("error_rate", "brier", "log_loss", "smoothed_error_rate")
 
@@ -121,7 +120,7 @@ def class_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int) -> Cl
     names = class_names(cube) or []
     label = cube["label"].values
     code = np.select([label == name for name in names], np.arange(len(names)), -1)
-    group = group_codes(cube, None)
+    group = codes_of(cube, None, "groups")
     unit = code
     if group is not None:
         low, high = np.full(group.max() + 1, len(names)), np.full(group.max() + 1, -1)

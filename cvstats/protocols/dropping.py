@@ -14,7 +14,7 @@ from cvstats.cube.make import check_cube, check_form
 from cvstats.intervals import get_method
 from cvstats.judge import Rules
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.resample.draws import Draws
+from cvstats.resample import Draws
 from cvstats.select import Select, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once

@@ -14,10 +14,9 @@ from cvstats._check import InputError
 from cvstats.cube.blocks import map_blocks, problem_on
 from cvstats.judge import scored
 from cvstats.kernels import Problem
-from cvstats.kernels.usable import LabelCheck
+from cvstats.kernels.problem import LabelCheck
 from cvstats.metrics import Metric
-from cvstats.resample import given_draws, label_check, units_of
-from cvstats.resample.draws import PIECE, Bootstrap, Draws, Given, Part
+from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, label_check, units_of
 from cvstats.select import Select, needs_std_error
 
 HEAT = PIECE  # draws after which configurations that can no longer be dropped leave the race

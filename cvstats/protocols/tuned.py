@@ -13,7 +13,7 @@ from cvstats.cube.make import check_cube
 from cvstats.judge import Rules, decide
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_scores
-from cvstats.resample.draws import Given
+from cvstats.resample import Given
 from cvstats.select import Select, select_best
 
 from .common import final_choice, optimism

@@ -27,8 +27,7 @@ from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.resample import make_draws, units_of
-from cvstats.resample.draws import Draws, Part
+from cvstats.resample import Draws, Part, make_draws, units_of
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of

@@ -29,7 +29,7 @@ from cvstats.intervals.calibration import (
 from cvstats.intervals.evidence import Evidence
 from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
-from cvstats.resample.draws import Bootstrap
+from cvstats.resample import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)

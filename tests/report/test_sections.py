@@ -12,7 +12,7 @@ from cvstats.report import blocks, render_html
 from cvstats.report.analysis import Analysis
 from cvstats.report.blocks import Listing, Page, figure, section
 from cvstats.report.drawing import Drawing
-from cvstats.resample.draws import Bootstrap
+from cvstats.resample import Bootstrap
 from cvstats.tables.render import Cell
 
 
