@@ -259,10 +259,12 @@ def _fail(options: argparse.Namespace, message: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
+    from cvstats.tables.words import printable
+
     from .progress import clear
 
     clear()
-    print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"cvstats: error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

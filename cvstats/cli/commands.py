@@ -284,4 +284,5 @@ def _json(value: Any) -> None:
 
 def _csv(table: pd.DataFrame) -> None:
     text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
-    table.assign(**{name: guarded(table[name].tolist()) for name in text}).to_csv(sys.stdout, index=False)
+    lines = table.assign(**{name: guarded(table[name].tolist()) for name in text}).to_csv(index=False)
+    write(lines.removesuffix("\n")) if sys.stdout.isatty() else print(lines, end="")

@@ -39,7 +39,9 @@ class Drawing:
 
         name = f"cvstats-{self.name}-{'narrow' if narrow else 'wide'}"
         settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9.5, "hatch.linewidth": 0.6}
-        with mpl.rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
+        with mpl.rc_context(), warnings.catch_warnings():
+            mpl.rcdefaults()  # whatever the user's matplotlibrc says: the same page for everybody
+            mpl.rcParams.update(settings)  # type: ignore[arg-type]
             warnings.filterwarnings("ignore", message=r"Glyph \d+")  # the browser has the glyph
             warnings.filterwarnings("ignore", message=".*constrained_layout not applied.*")
             figure = figure_class()(figsize=(NARROW if narrow else WIDE, self.height[narrow]), layout="constrained")
