@@ -200,6 +200,7 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     ...     cs.read_cube(f"{folder}/iris.nc").identical(cube)
     True
     """
+    from .formats._candidates import is_recording, read_recording
     from .formats._gate import check_input
     from .formats._netcdf import read_netcdf
     from .formats._store import read_store
@@ -207,6 +208,8 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     path = Path(path)
     if path.suffix == ".zarr":
         raise InputError(f"{path.name}: {ZARR}")
+    if is_recording(path):
+        return read_recording(path)
     if path.is_dir():
         return read_store(path, chunks)
     check_input(path)
