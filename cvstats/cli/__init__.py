@@ -24,11 +24,13 @@ EXAMPLES = """examples:
   cvstats compare predictions.csv --a svm --b forest
   cvstats describe predictions.csv               what is in the file
   cvstats convert caret.csv cube.nc              any layout to a cube, or to a long table (.csv, .parquet)
+  cvstats verify report.html predictions.csv     does the report follow from these predictions?
 
 A prediction file has one row per sample, configuration and repeat: sample, configuration, [repeat], [fold],
 prediction, label. Tables of tidymodels, caret, mlr3, OpenML, H2O, AutoGluon and others are recognised.
 
-exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted, 143 terminated"""
+exit codes: 0 done, 1 could not finish (nothing was written), or a report that differs, 2 bad input, 130 interrupted,
+143 terminated"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,6 +73,8 @@ def parser() -> Parser:
         texts: dict[str, Any] = {"help": words, "description": f"{words}.", "epilog": f"example:\n  cvstats {example}"}
         made = commands.add_parser(example.split()[0], formatter_class=Help, **texts)
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        if made.prog.endswith("verify"):
+            made.add_argument("report", metavar="REPORT", help="the page, or its record (.record.json)")
         for add in (_reading, *groups):
             add(made)
         return made
@@ -104,6 +108,10 @@ def parser() -> Parser:
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     _forcing(convert)
+
+    again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv")
+    again.add_argument("--inner", metavar="FILE", help="cube of inner predictions, if the report was made with them")
+    again.set_defaults(format=None, encoding=None)
     return top
 
 
@@ -187,8 +195,9 @@ def _run(options: argparse.Namespace) -> int:
     try:
         from .commands import run
 
-        run(options)
+        code = run(options)
         sys.stdout.flush()
+        return code
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _give_up_output()
     except (Exception, KeyboardInterrupt, Terminated) as error:
@@ -252,10 +261,12 @@ def _fail(options: argparse.Namespace, message: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
+    from cvstats.tables.words import printable
+
     from .inputs import clear
 
     clear()
-    print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"cvstats: error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -91,7 +91,8 @@ class Analysis:
         self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
     @property
-    def _metrics(self) -> list[str | Metric]:
+    def metrics(self) -> list[str | Metric]:
+        """The metrics that were asked for, or the usual one."""
         asked = default_metric(self.cube) if self.asked is None else self.asked
         metrics = [asked] if isinstance(asked, (str, Metric)) else list(asked)
         if not metrics:
@@ -101,7 +102,7 @@ class Analysis:
     @cached_property
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
-        asked = self.by or self._metrics[0]
+        asked = self.by or self.metrics[0]
         return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
@@ -167,7 +168,7 @@ class Analysis:
             return None
         how: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
         how |= {**what, "inner": self.inner, "regime": self.regime}
-        return listened(self._heard, lambda: winner(self.cube, self._metrics, **how))
+        return listened(self._heard, lambda: winner(self.cube, self.metrics, **how))
 
     @cached_property
     def scores(self) -> xr.DataArray:
