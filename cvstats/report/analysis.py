@@ -240,12 +240,6 @@ class Analysis:
         """Return ``0.86 to 0.96``, or an empty string without an interval."""
         return limits_text(result, self.places)
 
-    def shown(self, one: xr.Dataset) -> str:
-        """Return an estimate in its own unit, with its limits."""
-        places = places_of(spread_of(one), float(one["estimate"]))
-        limits = limits_text(one, places)
-        return number(one["estimate"], places) + (f" ({limits})" if limits else "")
-
     @property
     def percentage(self) -> str:
         """The level of the interval in words."""

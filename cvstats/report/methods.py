@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import cvstats
 from cvstats.tables.render import latex_text
-from cvstats.tables.words import better, metric_words, printable, several
+from cvstats.tables.words import better, estimate_text, metric_words, printable, several
 
 from .analysis import Analysis
 from .design import Design
@@ -203,7 +203,7 @@ def _decision(analysis: Analysis) -> Iterator[str]:
     if found is None:
         return
     parts = [found.sel(metric=name) for name in found["metric"].values] if found["estimate"].ndim == 1 else []
-    values = "; ".join(f"{metric_words(one['metric'].item())} {analysis.shown(one)}" for one in parts)
+    values = "; ".join(f"{metric_words(one['metric'].item())} {estimate_text(one)}" for one in parts)
     yield (
         f"One decision, the choice by {metric_words(found['by'].item())}"
         f"{' with what was adjusted after it' if analysis.adjust is not None else ''}, made again in every draw, was "

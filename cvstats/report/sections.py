@@ -71,25 +71,21 @@ def decision_table(analysis: Analysis) -> Listing | None:
     found = analysis.decision
     if found is None:
         return None
-    down = [str(dim) for dim in found["estimate"].dims]
-    compared = "p_adjusted" in found
-    rows = []
+    down, rows = [str(dim) for dim in found["estimate"].dims], []
+    shown = ["estimate", "conf_low", "naive", "optimism", *(["p_adjusted"] if "p_adjusted" in found else [])]
     for place in np.ndindex(found["estimate"].shape):
         one = found.isel(dict(zip(down, place, strict=True)))
         places = places_of(spread_of(one), float(one["estimate"]))
-        values = {name: float(one[name]) for name in ("estimate", "conf_low", "naive", "optimism")}
-        values |= {"p_adjusted": float(one["p_adjusted"])} if compared else {}
-        texts = {name: number(value, places) for name, value in values.items()}
-        texts["conf_low"] = limits_text(one, places) or "–"
-        texts |= {"p_adjusted": p_text(values["p_adjusted"])} if compared else {}
+        texts = {name: number(one[name], places) for name in shown} | {"conf_low": limits_text(one, places) or "–"}
+        if "p_adjusted" in shown:
+            texts["p_adjusted"] = p_text(float(one["p_adjusted"]))
         names = [metric_words(one[dim].item()) if dim == "metric" else printable(one[dim].item()) for dim in down]
-        cells = [Cell(texts[name], key=_key(value)) for name, value in values.items()]
+        cells = [Cell(text, key=_key(float(one[name]))) for name, text in texts.items()]
         rows.append([*(Cell(name, key=name) for name in names), *cells])
     head = [*(dim.capitalize() for dim in down), "Estimate", f"{analysis.percentage} interval", "Plain CV", "Optimism"]
-    head += ["P"] if compared else []
-    note = "P is of the difference between a level and all others, Holm-adjusted." if compared else ""
-    numeric = [at >= len(down) for at in range(len(head))]
-    return Listing(head, rows, len(down), "One decision", note, "decision", numeric)
+    note = "" if len(shown) < 5 else "P is of the difference between a level and all others, Holm-adjusted."
+    numeric = [False] * len(down) + [True] * len(shown)
+    return Listing([*head, "P"][: len(numeric)], rows, len(down), "One decision", note, "decision", numeric)
 
 
 @section("read", "What was read")
