@@ -176,7 +176,7 @@ def _about(name: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from None
+        raise error if not name or str(error).startswith(f"{name}:") else InputError(f"{name}: {error}") from None
 
 
 def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budget: Budget) -> Table:
