@@ -17,8 +17,8 @@ import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
 from .cube.make import as_cube, check_cube
-from .formats import BY_HAND, LAYOUTS, Hints, Layout, _report, recognise
-from .formats._assemble import Part, Rows
+from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column, tuple_names
 from .formats._gate import Budget, check_input, node
@@ -151,7 +151,7 @@ def _read_tables(
     budget: Budget,
 ) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of one table or several, and the facts for its load report."""
-    rows, found = Rows(len(given) > 1), []
+    rows, found = Assembly(len(given) > 1), []
     for name, fold, what in given:
         table = _open(what, name, columns, encoding, budget)
         said = replace(hints, name=name, mapped=frozenset(columns))
@@ -177,7 +177,7 @@ def _about(name: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from None
+        raise error if not name or str(error).startswith(f"{name}:") else InputError(f"{name}: {error}") from None
 
 
 def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budget: Budget) -> Table:
@@ -193,7 +193,7 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
     return read_table(Path(what), encoding, budget, ids)
 
 
-def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iterator[Part]:
+def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iterator[Parsed]:
     """Yield the parsed parts of a table; layouts that need all rows at once get them."""
     frames = table.parts() if layout.chunked else iter([pd.concat(table.parts(), ignore_index=True)])
     row = 1
@@ -217,7 +217,7 @@ def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iter
             parsed.frame = parsed.frame.assign(configuration=hints.name)
         if fold is not None:
             parsed.frame = parsed.frame.assign(fold=fold, sample=[f"{fold}:{name}" for name in parsed.frame["sample"]])
-        yield Part(parsed, table.name, row, table.text, aligned, len(frame))
+        yield replace(parsed, source=table.name, first_row=row, rows=len(frame), text=table.text, aligned=aligned)
         row += len(frame)
 
 

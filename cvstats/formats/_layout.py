@@ -30,15 +30,18 @@ class Hints:
     mapped: frozenset[str] = frozenset()
 
 
-@dataclass
+@dataclass(eq=False)
 class Parsed:
-    """One table in our own words.
+    """One table, or a part of it, in our own words.
 
     Attributes
     ----------
     frame : columns among sample, configuration, repeat, fold, label, group, weight, event, and those named below.
     values : class -> column of its probability or score; ``{None: column}`` for one value per prediction.
     extras : columns that may describe configurations or samples (tuning values, complexity).
+    source, first_row, rows : where it comes from: the table, the number of its first row (from 1) and of its rows.
+    text : whether it was read from text, so that types are to be found out.
+    aligned : whether the rows of the frame are those of the table, so that they can be named.
     """
 
     frame: pd.DataFrame
@@ -50,6 +53,11 @@ class Parsed:
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     averaged: bool = False
+    source: str = ""
+    first_row: int = 1
+    rows: int = 0
+    text: bool = False
+    aligned: bool = False
 
 
 @dataclass(frozen=True)

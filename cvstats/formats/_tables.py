@@ -130,7 +130,7 @@ def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
     if len(header) < least:
         raise InputError(
-            f"{name}: only one column, {header[0]!r}, so this is not a table of predictions "
+            f"{name}: only one column, {''.join(header)!r}, so this is not a table of predictions "
             "(or its separator is not , ; or tab)."
         )
     if all(NUMBER.fullmatch(column) for column in header):
@@ -315,18 +315,20 @@ def _parquet(path: Path, budget: Budget) -> Table:
 
 
 def _feather(path: Path, budget: Budget) -> Table:
-    """Read a Feather (Arrow IPC) file whose buffers say that they fit; its table of contents is not needed."""
+    """Read a Feather (Arrow IPC) file whose buffers say that they fit."""
     arrow = needed("pyarrow", "Feather files", "io")
     with readable(path.name, "Feather file is corrupt or cut off"), arrow.memory_map(str(path)) as file:
-        if file.read_at(6, file.size() - 6) != b"ARROW1":
-            raise ValueError("its end is missing")
+        contents = arrow.ipc.open_file(file)
         file.seek(8)
         size = sum(_unpacked_size(message) for message in arrow.ipc.MessageReader.open_stream(file))
         budget.take(size, f"{path.name}: the file decompresses to")
         file.seek(8)
         with arrow.ipc.open_stream(file) as stream:
             _refuse_types(stream.schema, path.name, arrow.types)
-            table = stream.read_all()
+            batches = list(stream)
+        if stream.schema != contents.schema or len(batches) != contents.num_record_batches:
+            raise ValueError("it does not hold what its end says")
+        table = arrow.Table.from_batches(batches, stream.schema)
         table.validate(full=True)
         size = sum(_viewed(chunk) for column in table.columns if _is_view(column.type) for chunk in column.chunks)
         budget.take(size, f"{path.name}: its text takes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Part, Rows, same
+from ._assemble import Assembly, same
 from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
@@ -71,8 +72,8 @@ def read_arrays(
     facts: dict[str, Any] = {"source": name, "recognised": "by its array names"}
     orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
     if orange and format in ("auto", "orange"):
-        parsed, rows = _parse_orange(arrays, name, hints), Rows(several=False)
-        rows.add(Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame)))
+        parsed, rows = _parse_orange(arrays, name, hints), Assembly(several=False)
+        rows.add(replace(parsed, source=name, rows=len(parsed.frame)))
         cube, more = rows.cube(hints)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
     cube, notes = _in_sample_order(arrays, name, hints)
