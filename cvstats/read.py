@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
-from .cube.make import as_cube, check_cube
+from .cube.arrays import check_cube
+from .cube.make import as_cube
 
 STORES = (".nc", ".nc4", ".h5", ".cube")
 ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'

@@ -9,7 +9,7 @@ people and ``calibration(evidence)``, the `Calibration` that a result keeps for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -27,11 +27,6 @@ NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
     """Return quantiles (type 7) along the last axis, NaN left out."""
     return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
-
-
-def _limits_of_draws(values: np.ndarray, level: float) -> tuple[float, float, float]:
-    low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,11 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        return _limits_of_draws(evidence.values, level) if len(evidence.values) else (np.nan, np.nan, np.nan)
+        values = evidence.values
+        if not len(values):
+            return np.nan, np.nan, np.nan
+        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class double_bootstrap:  # noqa: N801
         values = values[~np.isnan(values)]
         if len(values) < 2:
             return np.nan, np.nan, np.nan
-        low, high, error = _limits_of_draws(values, level)
+        low, high, error = percentile().limits(replace(evidence, values=values), level)
         return min(low, evidence.estimate), max(high, evidence.estimate), error
 
 

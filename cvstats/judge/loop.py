@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
-from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
+from cvstats.cube.arrays import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel

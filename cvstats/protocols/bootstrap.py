@@ -10,9 +10,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, warn
 from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_form, is_lazy
+from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Outcome, Rules, decide
 from cvstats.kernels import Problem
@@ -21,8 +19,7 @@ from cvstats.metrics import Metric, bound_metric, get_metric
 from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
 from cvstats.select import Select, select_best
 
-from .common import Choice, final_choice, optimism
-from .doubts import Doubts
+from .common import Choice, Doubts, final_choice, optimism
 from .registry import protocol
 
 
@@ -214,7 +211,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
         values=values,
         n=n,
         smallest_class=smallest,
-        cube=None if is_lazy(cube) else cube,
+        cube=cube if cube.chunks is None else None,
         seed=rules.seed,
         times=len(out.value),
         grouped="group" in cube.coords,
