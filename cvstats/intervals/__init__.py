@@ -35,10 +35,11 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     .. math:: \bigl[\, q_{\alpha/2}(L_1, \dots, L_B),\; q_{1 - \alpha/2}(L_1, \dots, L_B) \,\bigr]
 
-    with :math:`\alpha` = 1 - level, :math:`L_b` the verdict of draw b, and type 7 quantiles. Valid for any metric and
-    design. Too wide for most data, because a draw judges on about .37 N samples, and far too narrow near perfect
-    scores: with learners refitted in every fold it covered .938 on average and .602 at worst for accuracy, .871 and
-    .086 for AUC (ties to the first; .959, .742, .921, .386 at random).
+    with :math:`\alpha` = 1 - level, :math:`L_b` the verdict of draw b, and type 7 quantiles. Around another estimate
+    than their mean, as `winner`'s, all are moved by the difference and clipped to the metric's range. Valid for any
+    metric and design. Too wide for most data, because a draw judges on about .37 N samples, and far too narrow near
+    perfect scores: with learners refitted in every fold it covered .938 on average and .602 at worst for accuracy,
+    .871 and .086 for AUC (ties to the first; .959, .742, .921, .386 at random).
 
     References
     ----------
@@ -61,11 +62,13 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        values = evidence.values
-        if not len(values):
+        if not len(evidence.values):
             return np.nan, np.nan, np.nan
-        low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+        low, high = np.quantile(evidence.values, [(1 - level) / 2, (1 + level) / 2])
+        shift = evidence.estimate - evidence.bbc
+        if shift:
+            low, high = np.clip([low + shift, high + shift], *evidence.metric.range)
+        return float(low), float(high), float(np.std(evidence.values, ddof=1)) if len(evidence.values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class double_bootstrap:  # noqa: N801
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
+        if evidence.kept is not None:
+            return "it redoes plain choices only, of one configuration by the metric that judges"
         return "it needs the predictions in memory" if evidence.cube is None else None
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
@@ -122,7 +127,7 @@ class double_bootstrap:  # noqa: N801
         values = values[~np.isnan(values)]
         if len(values) < 2:
             return np.nan, np.nan, np.nan
-        low, high, error = percentile().limits(replace(evidence, values=values), level)
+        low, high, error = percentile().limits(replace(evidence, values=values, bbc=evidence.estimate), level)
         return min(low, evidence.estimate), max(high, evidence.estimate), error
 
 
@@ -275,6 +280,8 @@ class bca:  # noqa: N801
 def _fixed_only(evidence: Evidence) -> str | None:
     if evidence.one_configuration:
         return None
+    if evidence.kept is not None and len(evidence.scores) == 1:
+        return "it is for predictions as they were saved, and they are adjusted here; use interval='calibrated'"
     return (
         f"it is for one configuration fixed in advance, and {len(evidence.scores)} compete here; "
         "choose one with cube.sel(configuration=[...]) or use interval='calibrated'"
@@ -339,6 +346,6 @@ def limits_at(limits: Callable[[float], tuple[float, float, float]], level: floa
 
 
 __all__ = [
-    "METHODS", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap", "get_method",
-    "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap",
+    "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
 ]  # fmt: skip

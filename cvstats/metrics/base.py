@@ -88,6 +88,8 @@ class Metric:
     scale : {"unit", "log", "none"}
         Where its calibrated interval is built: on its range, on the log of the distance from its best end, nowhere. By
         default what its range allows.
+    prior : tuple of float, optional
+        The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
 
     Examples
     --------
@@ -119,6 +121,7 @@ class Metric:
     aliases: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
     scale: str = ""
+    prior: tuple[float, ...] | None = None
     sign: int = field(init=False)  # +1 when higher is better, -1 when lower is
 
     def __post_init__(self) -> None:
