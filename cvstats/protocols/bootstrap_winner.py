@@ -138,7 +138,8 @@ def winner(
     check_option(regime, ("cv", "holdout"), "regime")
     notes: list[str] = []
     metrics, chooser = metrics_of(metric, by, cube, notes)
-    rules = Rules(select, "random", entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    learned = None if adjust is None else adjustment_of(adjust, cube, metrics)
+    rules = Rules(select, "random", entropy(rng), batch, progress, learned, average)
     asked = Request(
         metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
         subgroup=subgroup, listed=isinstance(metric, (list, tuple)), anchored=True,
