@@ -205,7 +205,7 @@ def _product(cube) -> Callable[[], object]:
     from cvstats.cube.blocks import problem_on
     from cvstats.kernels import kernel
     from cvstats.metrics import get_metric
-    from cvstats.resample.draws import Bootstrap
+    from cvstats.resample import Bootstrap
 
     n = cube.sizes["sample"]
     data = problem_on(cube, get_metric("accuracy"))

@@ -4,6 +4,10 @@ __version__: str
 
 from ._check import CvstatsWarning as CvstatsWarning
 from ._check import InputError as InputError
+from .adjust import as_adjustment as as_adjustment
+from .adjust import cut as cut
+from .adjust import recalibrate as recalibrate
+from .adjust import shift_prior as shift_prior
 from .compare import best_set as best_set
 from .compare import bias_table as bias_table
 from .compare import contrast as contrast
@@ -47,10 +51,15 @@ from .metrics import brier as brier
 from .metrics import concordance as concordance
 from .metrics import error_rate as error_rate
 from .metrics import f1 as f1
+from .metrics import kappa as kappa
 from .metrics import log_loss as log_loss
 from .metrics import mae as mae
 from .metrics import mcc as mcc
 from .metrics import mse as mse
+from .metrics import net_benefit as net_benefit
+from .metrics import npv as npv
+from .metrics import ppv as ppv
+from .metrics import precision as precision
 from .metrics import prior_error as prior_error
 from .metrics import r2 as r2
 from .metrics import rmse as rmse
@@ -58,6 +67,7 @@ from .metrics import score as score
 from .metrics import sensitivity as sensitivity
 from .metrics import smoothed_error_rate as smoothed_error_rate
 from .metrics import specificity as specificity
+from .metrics import youden as youden
 from .plot import plot_bias as plot_bias
 from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference
@@ -93,9 +103,12 @@ from .report import report_text as report_text
 from .resample import bootstrap as bootstrap
 from .resample import jackknife as jackknife
 from .resample import subsample as subsample
+from .select import as_mixture as as_mixture
+from .select import ensemble as ensemble
 from .select import select_best as select_best
 from .select import select_one_se as select_one_se
 from .select import select_within as select_within
+from .select import top_mean as top_mean
 from .simulate import coverage as coverage
 from .simulate import expected_maximum as expected_maximum
 from .simulate import ripley_mixture as ripley_mixture

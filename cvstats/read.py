@@ -19,6 +19,7 @@ from ._check import InputError, check_count, check_option, show
 from .cube.make import as_cube, check_cube
 from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
 from .formats._assemble import Assembly
+from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column, tuple_names
 from .formats._gate import Budget, check_input, node
 from .formats._layout import ROW_NAMES
@@ -390,6 +391,8 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     path = Path(path)
     if path.suffix == ".zarr":
         raise InputError(f"{path.name}: {ZARR}")
+    if is_recording(path):
+        return read_recording(path)
     if path.is_dir():
         return read_store(path, chunks)
     check_input(path)

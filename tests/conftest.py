@@ -26,6 +26,7 @@ SLOW = (
     "test_cli.py",
     "test_describe.py",
     "test_simulate.py",
+    "test_sklearn.py",
 )
 
 

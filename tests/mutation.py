@@ -1,7 +1,7 @@
 """Mutation testing by hand: which small changes of the code does no test notice?
 
     pip install cosmic-ray coverage
-    python -m tests.mutation cvstats/compare/*.py cvstats/metrics.py --log mutants.jsonl
+    python -m tests.mutation cvstats/compare/*.py cvstats/kernels/*.py --log mutants.jsonl
 
 The mutants are those of cosmic-ray (numbers by one more and one less, operators, comparisons, booleans, loops that
 never run) and opposites that matter in numerical code (`PAIRS`); texts, type hints and messages are left alone. Every
@@ -55,9 +55,8 @@ QUIET = [
 ]
 ROOT = pathlib.Path(__file__).parents[1]
 TESTS = (
-    "compare_bias compare_configurations compare_location compare_papers compare_ranks compare_spread conformance "
-    "defaults dropping evaluation folds intervals judge laws metrics metrics_design metrics_reference pitfalls "
-    "protocols resample robustness select separate speed_identity"
+    "tests/compare tests/conformance tests/intervals tests/judge tests/kernels tests/laws tests/metrics "
+    "tests/protocols tests/test_resample.py tests/test_adjust.py tests/test_folds.py tests/test_select.py"
 )
 STEADY = "not memory"  # a busy machine is no evidence
 REPLACED = {
@@ -424,9 +423,8 @@ def main():
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for name in ("scipy.stats", "statsmodels.stats.multitest", "sklearn.metrics", "dask.array", "numba"):
         importlib.import_module(name)
-    files = [f"tests/test_{name}.py" for name in options.tests]
     runner = Runner(options, lambda text: os.write(console, (text + "\n").encode()))
-    sys.exit(pytest.main([*QUIET, "-m", "not slow", "-k", STEADY, *files], plugins=[runner]))
+    sys.exit(pytest.main([*QUIET, "-m", "not slow", "-k", STEADY, *options.tests], plugins=[runner]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.resample.draws import ATTEMPTS, Bootstrap
+from cvstats.resample import ATTEMPTS, Bootstrap
 
 
 def cube(n=30, **arguments):
@@ -37,7 +37,7 @@ class TestBootstrap:
     @pytest.mark.parametrize("n", [6, 7])
     def test_blocks_may_begin_and_end_anywhere(self, monkeypatch, n, words):
         """With an odd number of samples a draw may begin in the middle of a 64-bit word."""
-        monkeypatch.setattr("cvstats.resample.draws.WORDS", words)
+        monkeypatch.setattr("cvstats.resample.WORDS", words)
         draws = Bootstrap(n, 100, 5)
         whole = draws.block(0, 100)[0]
         for start, stop in ((1, 100), (3, 32), (5, 6), (31, 71), (33, 34), (64, 97)):
@@ -158,8 +158,11 @@ class TestJackknife:
 class Rule:
     """A check of draws by a plain function."""
 
-    def __init__(self, pair):
-        self.pair = pair
+    def __init__(self, rule):
+        self.rule = rule
+
+    def pair(self, counts, judging):
+        return self.rule(counts)
 
     def possible(self, group):
         return True

@@ -14,7 +14,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 from cvstats.kernels import Problem
-from cvstats.kernels.scan import scan
+from cvstats.kernels.problem import scan
 
 from .align import REPEATS, batch_dims
 from .kinds import encode

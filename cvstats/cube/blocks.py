@@ -11,7 +11,7 @@ import xarray as xr
 
 from cvstats._check import InputError, warn
 from cvstats.kernels import Problem
-from cvstats.kernels.scan import scan
+from cvstats.kernels.problem import scan
 from cvstats.kernels.threads import one_blas_thread, ticker
 
 from .arrays import as_problem, check_finite

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
-from cvstats.kernels.scan import Scan, scan
+from cvstats.kernels.problem import Scan, scan
 
 from .coords import ARGUMENTS, check_sample_values, check_unique, checked, sample_ids, sample_variable
 from .kinds import KINDS, SETTLED, settle

@@ -10,8 +10,7 @@ import xarray as xr
 from cvstats.cube.blocks import coverage, problem_on
 from cvstats.judge import Rules, decide, scored
 from cvstats.kernels.placements import delong, placements
-from cvstats.resample import group_codes
-from cvstats.resample.draws import Bootstrap, Given
+from cvstats.resample import Bootstrap, Given, codes_of
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -31,7 +30,7 @@ def outer_estimates(evidence: Evidence, outer: int, inner: int) -> np.ndarray:
     assert cube is not None
     kept = cube.isel(sample=coverage(cube).rows)
     data, n = problem_on(kept, evidence.metric), kept.sizes["sample"]
-    groups = group_codes(kept, None)
+    groups = codes_of(kept, None, "groups")
     draws = Bootstrap(n, outer, _seed(evidence, OUTER_STREAM), group=groups).block(0, outer)[0]
     units = n if groups is None else int(groups.max()) + 1
     first = np.arange(n) if groups is None else np.unique(groups, return_index=True)[1]
@@ -59,7 +58,7 @@ def bca_limits(evidence: Evidence, level: float, times: int) -> tuple[float, flo
     cube = evidence.cube
     assert cube is not None
     data = problem_on(cube, evidence.metric)
-    groups = group_codes(cube, None)
+    groups = codes_of(cube, None, "groups")
     units = np.unique(np.arange(data.n) if groups is None else groups, return_inverse=True)[1]
     draws = Bootstrap(data.n, times, _seed(evidence, OUTER_STREAM), group=groups)
     each = np.unique(units[data.rows])

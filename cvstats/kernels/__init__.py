@@ -8,14 +8,14 @@ import numpy as np
 
 from .custom import CustomKernel
 from .pairs import PairKernel
-from .problem import Problem, Weights
+from .problem import LabelCheck, Problem
 from .ranks import RankKernel
 from .sums import SumKernel
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
-__all__ = ["Kernel", "Problem", "Weights", "kernel"]
+__all__ = ["Kernel", "LabelCheck", "Problem", "kernel"]
 
 # by the metric's statistic, else by its family
 KERNELS: dict[str, Any] = {
@@ -31,15 +31,15 @@ KERNELS: dict[str, Any] = {
 class Kernel(Protocol):
     """Scores under many weight vectors at once."""
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         ...
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
         ...
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         ...
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvstats._check import InputError
 
-from .problem import Problem, Weights
+from .problem import Problem
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -42,17 +42,17 @@ class CustomKernel:
         begun = np.flatnonzero(self.present[:, column].any(axis=0)).tolist()
         return float(np.mean([self._value(column, r, weights) for r in begun])) if begun else float("nan")
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         columns = range(self.p.shape[-2])
-        return np.array([[self._score(j, row) for j in columns] for row in Weights.of(weights).cast(float)])
+        return np.array([[self._score(j, row) for j in columns] for row in weights.astype(float)])
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores."""
         score = self.scores(weights)
         return self.metric.sign * score, score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        rows = zip(index, Weights.of(weights).cast(float), strict=True)
+        rows = zip(index, weights.astype(float), strict=True)
         return np.array([self._score(int(j), row) for j, row in rows])

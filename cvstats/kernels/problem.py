@@ -1,15 +1,15 @@
-"""What every kernel takes: labels and predictions as plain arrays, and weights of samples."""
+"""What every kernel takes: labels and predictions as plain arrays; and which weights of samples a metric can use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-T = TypeVar("T")
+CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
+TILE = 65_536  # numbers looked at while they are in the cache
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -28,6 +28,7 @@ class Problem:
     threshold : above which a prediction is the positive class, or None.
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
         separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
+    fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
     rows : (n,) which samples somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
@@ -44,6 +45,7 @@ class Problem:
     kind: str
     threshold: float | None
     model: np.ndarray | None = None
+    fold: np.ndarray | None = None
     rows: np.ndarray = field(default_factory=UNKNOWN)
     eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
@@ -65,12 +67,14 @@ class Problem:
     def samples(self, rows: np.ndarray) -> Problem:
         """Return the problem restricted to some samples."""
         weight, event, model = (None if part is None else part[rows] for part in (self.weight, self.event, self.model))
-        return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event, model=model)
+        fold = None if self.fold is None else self.fold[..., rows]
+        p = self.p[..., rows, :, :]
+        return replace(self, y=self.y[rows], p=p, weight=weight, event=event, model=model, fold=fold)
 
     def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
         if self.model is None:
-            return replace(self, p=self.p[..., index])
+            return replace(self, p=self.p[..., index], fold=None if self.fold is None else self.fold[index])
         _, repeats, partners = self.model.shape
         p = self.p.reshape(*self.p.shape[:-1], repeats, partners)[..., index, :]
         return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=self.model[:, index])
@@ -86,56 +90,126 @@ class Problem:
         Of a `whole` cube, without gaps, classes take one byte each.
         """
         block = self.p[..., rows, :, :]
-        if uses == "label":
-            return self._classes(block, whole and self.n_classes < 256)
         if uses == "margin":
             return np.asarray(block.astype(np.float64, copy=False) - self.threshold)
         if uses == "survival" and self.kind == "value":
             return np.asarray(-block)  # a predicted time: the shorter, the higher the risk
-        return np.asarray(block)
-
-    def _classes(self, block: np.ndarray, narrow: bool) -> np.ndarray:
+        if uses != "label":
+            return np.asarray(block)
+        many, narrow = self.n_classes > 2, whole and self.n_classes < 256
         if self.kind == "label":
             with np.errstate(invalid="ignore"):  # gaps that a first pass over dask has still to find
-                return block.astype(np.uint8) if narrow else block
-        hard = np.argmax(block, axis=0) if self.n_classes > 2 else block > self.threshold
+                return np.asarray(block.astype(np.uint8) if narrow else block)
+        hard = np.argmax(block, axis=0) if many else block > self.threshold
         if narrow:
-            return hard.view(np.uint8) if hard.dtype == bool else hard.astype(np.uint8)
+            return np.asarray(hard.astype(np.uint8) if many else hard.view(np.uint8))
         missing = np.isnan(block)
-        missing = missing.any(axis=0) if self.n_classes > 2 else missing
-        hard = hard.astype(np.float64 if self.n_classes > 2 else np.float32)
-        hard[missing] = np.nan
-        return hard
+        hard = hard.astype(np.float64 if many else np.float32)
+        hard[missing.any(axis=0) if many else missing] = np.nan
+        return np.asarray(hard)
 
 
-class Weights:
-    """Weights of a block of draws (draw, n), and what kernels derive from them alone, computed once.
+@dataclass(frozen=True)
+class LabelCheck:
+    """What the labels of a draw must hold for a metric to be defined."""
 
-    Kernels take a plain array too; one object serves the kernels of many blocks of configurations.
-    """
+    requires: str
+    y: np.ndarray
+    event: np.ndarray | None
+    weight: np.ndarray | None
+    n_classes: int
 
-    def __init__(self, counts: np.ndarray) -> None:
-        self.counts = counts
-        self._known: dict[Hashable, Any] = {}
+    def on(self, rows: np.ndarray) -> LabelCheck:
+        """Return the check for some of the samples."""
+        event, weight = (None if part is None else part[rows] for part in (self.event, self.weight))
+        return LabelCheck(self.requires, self.y[rows], event, weight, self.n_classes)
 
-    @classmethod
-    def of(cls, weights: np.ndarray | Weights) -> Weights:
-        """Return weights with a memory."""
-        return weights if isinstance(weights, Weights) else cls(weights)
+    def chosen(self, weights: np.ndarray) -> np.ndarray:
+        """Return which rows of `weights` (draw, n) the metric is defined for."""
+        w = weights if self.weight is None else weights * self.weight
+        if self.requires in CLASS_NEEDS and (codes := self.codes()):
+            kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
+            member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
+            return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))
+        some = np.any(w, axis=1)
+        if self.requires == "spread":
+            low = np.where(w > 0, self.y, np.inf).min(axis=1, initial=np.inf)
+            high = np.where(w > 0, self.y, -np.inf).max(axis=1, initial=-np.inf)
+            return np.asarray(some & (low < high))
+        return np.asarray(some & self._comparable(w) if self.requires == "pairs" else some)
 
-    def __len__(self) -> int:
-        return len(self.counts)
+    def _comparable(self, w: np.ndarray) -> np.ndarray:
+        """Return whether some observed event is followed by a later (or equally late, censored) sample."""
+        assert self.event is not None
+        rank = 2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0)
+        events = self.event == 1
+        first = np.where((w > 0) & events, rank, np.inf).min(axis=1, initial=np.inf)
+        latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
+        return np.asarray(first < latest)
 
-    def __reduce__(self) -> Any:
-        return Weights, (self.counts,)  # whoever receives them derives the rest again
+    def pair(self, counts: np.ndarray, judging: bool = True) -> np.ndarray:
+        """Return which draws can choose (the counts) and, if they are to, judge (the samples left out)."""
+        usable = self.chosen(counts)
+        return usable & self.chosen(counts == 0) if judging else usable
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made of these weights under `key`, making it the first time."""
-        if key not in self._known:
-            self._known[key] = make()
-        return self._known[key]  # type: ignore[no-any-return]
+    def possible(self, group: np.ndarray | None = None) -> bool:
+        """Return whether some draw could be usable, so that drawing again is not futile.
 
-    def cast(self, dtype: Any) -> np.ndarray:
-        """Return the weights in the precision of what they are multiplied with; real ones stay double."""
-        kind = np.dtype(float if self.counts.dtype.kind == "f" else dtype)  # single precision is exact for counts only
-        return self.cached(kind, lambda: self.counts.astype(kind, copy=False))
+        What is needed must exist twice, in different units: once to choose, once to judge.
+        """
+        counted = np.ones(len(self.y), bool) if self.weight is None else self.weight > 0
+        unit = np.arange(len(self.y)) if group is None else group
+        y, unit = self.y[counted], unit[counted]
+        if len(np.unique(unit)) < 2 or not self.chosen(np.ones((1, len(self.y))))[0]:
+            return False
+        if self.requires == "spread":
+            return len(y) >= 4 and int(np.unique(y, return_counts=True)[1].max()) <= len(y) - 2
+        if self.requires == "pairs":
+            return self._two_pairs(counted)
+        return not self.requires or all(len(np.unique(unit[y == code])) >= 2 for code in self.codes())
+
+    def _two_pairs(self, counted: np.ndarray) -> bool:
+        """Return whether two comparable pairs exist that share no sample: the two earliest events can begin them."""
+        assert self.event is not None
+        rank = (2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0))[counted]
+        events = np.flatnonzero(self.event[counted] == 1)
+        events = events[np.argsort(rank[events], kind="stable")][:2]
+        later = np.sort(np.delete(rank, events))[-2:]
+        return len(events) == 2 and len(later) == 2 and bool(np.all(rank[events] < later))
+
+    def codes(self) -> list[int]:
+        """Return the classes that a draw must hold."""
+        if self.requires == "classes" or (self.requires == "positive" and self.n_classes > 2):
+            return list(range(self.n_classes))
+        return {"positive": [1], "negative": [0]}.get(self.requires, [])
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The smallest and largest number of an array (NaN when there is none), and whether some are missing."""
+
+    low: float
+    high: float
+    gaps: bool
+
+
+def scan(values: np.ndarray) -> Scan:
+    """Return what a pass over an array tells."""
+    if not values.flags.c_contiguous:
+        values = values.T if values.flags.f_contiguous else values
+    tiles = [values]
+    if values.flags.c_contiguous:
+        flat = values.reshape(-1)
+        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
+    low, high, gaps = np.inf, -np.inf, False
+    for tile in tiles:
+        least = np.min(tile)
+        if np.isnan(least):
+            gaps = True
+            least, most = np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)
+            if np.isnan(least):
+                continue
+        else:
+            most = np.max(tile)
+        low, high = min(low, float(least)), max(high, float(most))
+    return Scan(low, high, gaps) if low <= high else Scan(np.nan, np.nan, gaps)

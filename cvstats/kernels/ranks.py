@@ -6,19 +6,16 @@ Mann-Whitney count is a whole number, so ties between configurations are exact.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .order import TILE, Ranking, contrasts, model_rankings
-from .problem import Problem, Weights
+from .problem import Problem
 from .repeats import add_up, mean_ratio, over_repeats
 from .walk import accelerator, count, lanes_of
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from cvstats.metrics import Metric
 
 
@@ -61,20 +58,15 @@ class RankKernel:
         for repeats, ranking in self.rankings:
             self.begun[:, repeats] |= ranking.presence.begun.reshape(self.m, self.width)
             self.whole &= ranking.presence.whole.reshape(self.m, self.width).all(axis=1)
-        known = [part.tobytes() for part in (problem.y, problem.weight, problem.model) if part is not None]
-        self.key = metric.statistic, metric.multiclass, self.bound, *known
 
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        weights = Weights.of(weights)
-        if not self.whole.all():
-            weights = Weights(weights.counts)  # totals depend on who predicted what: nothing for other blocks
         size = sum(len(ranking.rows) for _, ranking in self.rankings)
         fast = accelerator(self.m * self.width, size, len(weights))
-        ready = [
-            weights.cached((*self.key, number, fast is not None), partial(self._ready, ranking, weights.counts, fast))
-            for number, (_, ranking) in enumerate(self.rankings)
-        ]
+        ready = []
+        for _, ranking in self.rankings:
+            w = self._weighted(ranking, weights)
+            ready.append((lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)))
         score = np.empty((self.m, len(weights)))
         step = max(1, TILE // max(1, self.width * len(weights)))
         for start in range(0, self.m, step):
@@ -90,19 +82,19 @@ class RankKernel:
             score[here] = self._averaged(parts, self.begun[here], self.whole[here], len(weights))
         return score.T
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores: they are exact counts, divided by what all configurations share."""
         score = self.scores(weights)
         return score, score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         fast = accelerator(0, 0, 0)
         winners = [(j, np.flatnonzero(index == j)) for j in np.unique(index).tolist()]
         draw = np.arange(len(index))[:, None]
         parts = []
         for _, ranking in self.rankings:
-            w = self._weighted(ranking, Weights.of(weights).counts)
+            w = self._weighted(ranking, weights)
             counts = np.empty((len(index), self.width, 1))
             for j, draws in winners:
                 lanes = lanes_of(w[draws], self.bound, self.metric.statistic, fast)
@@ -116,11 +108,6 @@ class RankKernel:
         """Return (draw, row) weights of a ranking's samples, case weights included."""
         w = np.take(counts, ranking.rows, axis=1)
         return w if self.weight is None else np.asarray(w * self.weight[ranking.rows])
-
-    def _ready(self, ranking: Ranking, counts: np.ndarray, fast: ModuleType | None) -> tuple[Any, ...]:
-        """Return what depends on draws and labels (and gaps): lanes, and the weight of positives and negatives."""
-        w = self._weighted(ranking, counts)
-        return lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)
 
     def _averaged(self, parts: list[Any], begun: np.ndarray, whole: np.ndarray, draws: int) -> np.ndarray:
         """Return scores (configuration, draw) from the count and both classes' weights of each ranking.

@@ -7,14 +7,12 @@ cannot err (fixed point), so a sum does not depend on blocking, chunking or the 
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .problem import Problem, Weights
+from .problem import Problem, scan
 from .repeats import add_up, over_repeats
-from .scan import scan
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -74,131 +72,112 @@ class SumKernel:
         self.metric = metric
         self.m, self.r = problem.p.shape[-2:]
         self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
-        gaps = scan(problem.p).gaps if gaps is None else gaps
         self.divisor = 1.0
-        weight = 1.0 if problem.weight is None else problem.weight
-        flat, present = self._ingredients(problem, gaps)
+        parts, present = self._ingredients(problem, scan(problem.p).gaps if gaps is None else gaps)
         self.begun = np.ones((self.m, self.width), bool)
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)
             present = None if present.all() else present
-        self.parts = [on_grid(part if problem.weight is None else part * weight, total) for part in flat]
-        labels = [np.ones(problem.n), *metric.label_parts(problem.y, problem.n_classes)]
-        self.labels = [on_grid(self._by_column(part, present) * weight, total) for part in labels]
+        labels = [np.ones(len(problem.y)), *metric.label_parts(problem.y, problem.n_classes)]
+        labels = [part[None] if part.ndim == 1 and present is None else self._wide(part, present) for part in labels]
+        if problem.weight is not None:
+            parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))
+        self.parts, self.labels = ([on_grid(part, total) for part in some] for some in (parts, labels))
+        self.dtype = np.result_type(*self.parts, *self.labels)
+        self.parts = [part.astype(self.dtype, copy=False) for part in self.parts]
         self.exact = metric.linear and bool(metric.monotone) and len(self.labels[0]) == 1
 
     def _ingredients(self, problem: Problem, gaps: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Return per-sample ingredients (column, n), and where predictions are present (n, column) if some are not."""
-        n, columns = problem.n, self.m * self.width
-        step = max(1, TILE // max(1, problem.p.size // n))
-        flat: list[np.ndarray] = []
-        present = np.ones((n, columns), bool) if gaps else None
-        for start in range(0, n, step):
-            here = slice(start, min(start + step, n))
-            block = problem.read(self.metric.uses, here, whole=not gaps)
-            y = problem.y[here, None, None] if problem.y.ndim == 1 else problem.y[here, :, None]
-            if self.metric.uses == "label":
-                y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
-            parts = self.metric.ingredients(y, block, problem.n_classes)
-            if not start and self.metric.linear:
-                self.divisor = self._divisor(parts[0], gaps)
-            if present is not None:
-                missing = np.isnan(block)
-                rows = ~(missing.any(axis=0) if block.ndim == 4 else missing)
-                parts = [np.where(rows, part, 0.0) for part in parts]
-                present[here] = rows.any(axis=2) if self.metric.linear else rows.reshape(len(y), columns)
-                scale = self.divisor / np.maximum(rows.sum(axis=2), 1)
-            else:
-                scale = self.divisor / self.r
-            if self.metric.linear:
-                parts = [_added(part) if np.all(scale == 1) else _added(part) * scale for part in parts]
-            if not flat:
-                flat = [np.empty((columns, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
-            for whole, part in zip(flat, parts, strict=True):
-                whole[:, here] = part.reshape(len(y), columns).T
-        return flat, present
-
-    def _divisor(self, part: np.ndarray, gaps: bool) -> float:
-        """Return what turns sums over repeats into means.
+        """Return per-sample ingredients (column, n), and where predictions are present (n, column) if some are not.
 
         With gaps a sample's value is its mean over the repeats that have it. Counting in units of one over the least
         common multiple of all possible numbers of repeats keeps 0-1 losses whole; beyond 20 repeats it is too large.
         Real losses are always counted so: a column's score must not depend on whether its neighbours have gaps.
         """
-        if part.dtype == bool and not gaps:
-            return float(self.r)
-        return float(math.lcm(*range(1, self.r + 1))) if self.r <= 20 else 1.0
+        metric, n, columns = self.metric, len(problem.y), self.m * self.width
+        step = max(1, TILE // max(1, problem.p.size // n))
+        flat: list[np.ndarray] = []
+        present = np.ones((n, columns), bool) if gaps else None
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            block = problem.read(metric.uses, rows, whole=not gaps)
+            y = problem.y[rows, None, None] if problem.y.ndim == 1 else problem.y[rows, :, None]
+            if metric.uses == "label":
+                y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
+            parts = metric.ingredients(y, block, problem.n_classes)
+            if metric.linear and not flat:
+                whole = parts[0].dtype == bool and not gaps
+                self.divisor = float(self.r if whole else math.lcm(*range(1, self.r + 1)) if self.r <= 20 else 1)
+            scale: Any = self.divisor / self.r
+            if present is not None:
+                missing = np.isnan(block)
+                filled = ~(missing.any(axis=0) if block.ndim == 4 else missing)
+                parts = [np.where(filled, part, 0.0) for part in parts]
+                present[rows] = filled.any(axis=2) if metric.linear else filled.reshape(len(y), columns)
+                scale = self.divisor / np.maximum(filled.sum(axis=2), 1)
+            if metric.linear:
+                parts = [_added(part) for part in parts]
+                parts = parts if np.all(scale == 1) else [part * scale for part in parts]
+            if not flat:
+                flat = [np.empty((columns, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
+            for table, part in zip(flat, parts, strict=True):
+                table[:, rows] = part.reshape(len(y), columns).T
+        return flat, present
 
-    def _by_column(self, part: np.ndarray, present: np.ndarray | None) -> np.ndarray:
-        """Return a label-only ingredient as (1, n) when all columns share it, else as (columns, n)."""
-        if part.ndim == 1 and present is None:
-            return part[None]
+    def _wide(self, part: np.ndarray, present: np.ndarray | None) -> np.ndarray:
+        """Return a label-only ingredient as (columns, n), where columns do not share it."""
         wide = part[:, None] if part.ndim == 1 else np.repeat(part, self.width, axis=1)
         full = np.broadcast_to(wide, (len(part), self.m * self.width))
         return np.ascontiguousarray((full if present is None else np.where(present, full, 0)).T)
 
-    def sums(
-        self, weights: np.ndarray | Weights, columns: slice = slice(None)
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the ingredient sums (draw, columns) and label sums (draw, 1 or columns) under `weights` (draw, n)."""
-        cast = Weights.of(weights).cast
-        sums = [cast(part.dtype) @ part[columns].T for part in self.parts]
-        return sums, [cast(part.dtype) @ (part if len(part) == 1 else part[columns]).T for part in self.labels]
-
-    def _formula(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-        """Return the metric of sums."""
-        scaled = [_double(part) if self.divisor == 1 else np.divide(part, self.divisor, dtype=float) for part in sums]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.metric.formula(scaled, [_double(label) for label in labels]))
-
-    def scores(self, weights: np.ndarray | Weights) -> np.ndarray:
+    def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
 
-    def criterion(self, weights: np.ndarray | Weights) -> tuple[np.ndarray, np.ndarray]:
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise, on exact sums where the metric is monotone in one, and the scores."""
-        weights = Weights.of(weights)
-        if self.exact:
-            sums, labels = self.sums(weights)
-            return (sums[0] if self.metric.monotone > 0 else -sums[0]), self._formula(sums, labels)
-        score = np.empty((len(weights), self.m))
-        step = max(1, TILE // max(1, len(weights) * self.width))
+        weights = weights.astype(float if weights.dtype.kind == "f" else self.dtype, copy=False)
+        step = self.m if self.exact else max(1, TILE // max(1, len(weights) * self.width))
+        score = np.empty((0 if self.exact else len(weights), self.m))
         for start in range(0, self.m, step):
-            here = slice(start, min(start + step, self.m))
-            table = self._formula(*self.sums(weights, slice(start * self.width, here.stop * self.width)))
+            some = slice(start, min(start + step, self.m))
+            columns = slice(start * self.width, some.stop * self.width)
+            sums = [weights @ part[columns].T for part in self.parts]
+            labels = [weights @ (part if len(part) == 1 else part[columns]).T for part in self.labels]
+            table = self._formula(sums, labels)
+            if self.exact:  # all in one step
+                return (sums[0] if self.metric.monotone > 0 else -sums[0]), table
             if self.width > 1:
-                table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[here]).T
-            score[:, here] = table
+                table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
+            score[:, some] = table
         return (score if self.metric.sign > 0 else -score), score
 
-    def judged(self, weights: np.ndarray | Weights, index: np.ndarray) -> np.ndarray:
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        counts = Weights.of(weights).counts
         out = np.empty(len(index))
-        step = max(1, TILE // max(1, self.width * counts.shape[1]))
+        step = max(1, TILE // max(1, self.width * weights.shape[1]))
         for start in range(0, len(index), step):
-            here = slice(start, start + step)
-            gather = partial(self._gather, Weights(counts[here]), index[here])
-            table = self._formula([gather(part) for part in self.parts], [gather(part) for part in self.labels])
-            table = np.broadcast_to(table, (len(table), self.width))
-            out[here] = table[:, 0] if self.width == 1 else over_repeats(table, self.begun[index[here]])
+            now = slice(start, start + step)
+            left, mine = weights[now].astype(float if weights.dtype.kind == "f" else self.dtype), index[now]
+            own = [part if len(part) == 1 else part.reshape(self.m, self.width, -1)[mine] for part in self.labels]
+            labels = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
+            own = [part.reshape(self.m, self.width, -1)[mine] for part in self.parts]
+            sums = [np.einsum("bn,brn->br", left, part) for part in own]
+            table = np.broadcast_to(self._formula(sums, labels), (len(left), self.width))
+            out[now] = table[:, 0] if self.width == 1 else over_repeats(table, self.begun[mine])
         return out
 
-    def _gather(self, weights: Weights, index: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """Return the sums (draw, width) of an ingredient of each draw's own configuration."""
-        left = weights.cast(part.dtype)
-        if len(part) == 1 or self.m == 1:
-            return np.asarray(left @ part.T)
-        return np.asarray(np.einsum("bn,brn->br", left, part.reshape(self.m, self.width, -1)[index]))
-
-
-def _double(values: np.ndarray) -> np.ndarray:
-    return values.astype(float, copy=False)
+    def _formula(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+        """Return the metric of sums, in double precision."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.divisor != 1:
+                sums = [np.divide(part, self.divisor, dtype=float) for part in sums]
+            sums, labels = ([part.astype(float, copy=False) for part in some] for some in (sums, labels))
+            return np.asarray(self.metric.formula(sums, labels))
 
 
 def _added(part: np.ndarray) -> np.ndarray:
     """Return the sum over repeats, the last axis; quickly for whole numbers, of which any order will do."""
-    r = part.shape[-1]
-    if part.dtype == bool:
-        return np.asarray(np.einsum("...r->...", part.view(np.uint8) if r < 256 else part.astype(np.int64)))
-    return add_up(part[..., repeat] for repeat in range(r))
+    if part.dtype != bool:
+        return add_up(np.moveaxis(part, -1, 0))
+    return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))

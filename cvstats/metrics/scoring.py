@@ -17,7 +17,7 @@ from cvstats.cube.blocks import by_chunk
 from cvstats.cube.kinds import SETTLED
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem, kernel
-from cvstats.kernels.scan import scan
+from cvstats.kernels.problem import scan
 
 from .base import Metric, bound_metric
 

@@ -15,8 +15,7 @@ from cvstats.cube.make import check_cube
 from cvstats.judge import scored
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
-from cvstats.resample import given_draws, make_draws
-from cvstats.resample.draws import Draws, Given, Part
+from cvstats.resample import Draws, Given, Part, given_draws, make_draws
 from cvstats.select import label_keys, ranking
 
 

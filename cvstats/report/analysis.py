@@ -27,8 +27,7 @@ from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.resample import make_draws, units_of
-from cvstats.resample.draws import Draws, Part
+from cvstats.resample import Draws, Part, make_draws, units_of
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
@@ -89,8 +88,7 @@ class Analysis:
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
         asked = default_metric(self.cube) if self.asked is None else self.asked
-        found: Metric = listened(self._heard, lambda: bound_metric(asked, self.cube))
-        return found
+        return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
     def within_class(self) -> bool:
@@ -158,8 +156,7 @@ class Analysis:
     @cached_property
     def scores(self) -> xr.DataArray:
         """The plain score of every configuration."""
-        found: xr.DataArray = listened([], lambda: score(self.cube, self.metric))
-        return found
+        return listened([], lambda: score(self.cube, self.metric))
 
     @cached_property
     def warned(self) -> list[str]:
@@ -184,8 +181,7 @@ class Analysis:
     @cached_property
     def about(self) -> xr.Dataset:
         """What `describe_cube` says of the predictions."""
-        found: xr.Dataset = listened([], lambda: describe_cube(self.cube))
-        return found
+        return listened([], lambda: describe_cube(self.cube))
 
     @cached_property
     def _tables(self) -> Tables:
@@ -199,7 +195,7 @@ class Analysis:
         """The optimism by number of configurations, where there are several."""
         if self.design.eligible < 2:
             return None
-        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))  # type: ignore[no-any-return]
+        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))
 
     @cached_property
     def best(self) -> xr.Dataset | None:

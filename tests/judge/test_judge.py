@@ -12,7 +12,7 @@ import xarray as xr
 import cvstats as cs
 from cvstats import select as _ties
 from cvstats.kernels import walk as _walk
-from cvstats.kernels.usable import LabelCheck
+from cvstats.kernels.problem import LabelCheck
 from shared import refusal
 
 

@@ -176,10 +176,26 @@ def test_figures_of_vignettes_have_captions(path):
     assert captions >= drawn
 
 
+def test_five_lines_from_scikit_learn_run(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from sklearn.datasets import load_iris
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.neighbors import KNeighborsClassifier
+
+    code, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    x, y = (part[50:] for part in load_iris(return_X_y=True))
+    cv = StratifiedKFold(3, shuffle=True, random_state=1)
+    grid = {"n_neighbors": [1, 5]}
+    names = {"cs": cs, "X": x, "y": y, "cv": cv, "grid": grid, "model": KNeighborsClassifier()}
+    monkeypatch.chdir(tmp_path)
+    exec(code, names | {"GridSearchCV": GridSearchCV})
+    assert "n_neighbors=5" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    _, code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(code.strip().splitlines()) <= 10
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})

@@ -1,0 +1,492 @@
+"""Resampling as weights: every draw is a row of counts over samples, shared by all configurations.
+
+Bootstrap draws come in quanta of 32, each from its own seed, so that the first B' of B draws are the draws of a run
+with B', and nothing depends on blocks, workers or numpy's own stream of integers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ._check import InputError, Rng, check_count, entropy, nearest, show
+from .cube.align import aligned
+from .cube.arrays import encode_labels
+from .cube.make import check_cube
+from .cube.values import plain_array
+from .kernels.problem import CLASS_NEEDS, LabelCheck
+
+if TYPE_CHECKING:
+    from .metrics import Metric
+
+MOST = 2**26  # sums of counts are exact at the cost of digits of what is counted; larger weights are real numbers
+QUANTUM = 32
+ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
+WORDS = 32_768  # random words at a time
+PIECE = 4 * QUANTUM  # draws that are remembered together
+REMEMBERED = 32_000_000  # counts that are remembered for the next block of configurations
+
+
+class Draws:
+    """Weights over the samples of a cube, draw by draw: made on demand, or given by the caller.
+
+    Attributes
+    ----------
+    n, times : number of samples, and of draws.
+    total : upper bound of the weight of a draw.
+    """
+
+    n: int
+    times: int
+    total: float
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        raise NotImplementedError
+
+    def on(self, rows: np.ndarray) -> Draws:
+        """Return the draws over some of the samples."""
+        raise NotImplementedError
+
+    def remembered(self) -> Draws:
+        """Return the draws in a form that serves several blocks of configurations at the price of one."""
+        return self
+
+
+class Bootstrap(Draws):
+    """Bootstrap draws made on demand: ``block(start, stop)`` returns counts (draw, n).
+
+    Parameters
+    ----------
+    n, times, seed
+        Number of samples, number of draws, and the entropy of the stream.
+    group
+        (n,) codes of clusters that are drawn whole.
+    strata
+        (n,) codes within which units are drawn.
+    check
+        What draws must hold, so that the others are drawn again, keyed by draw and attempt; None when nothing need be.
+    judging
+        Whether the samples left out must pass the check too.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        times: int,
+        seed: int,
+        *,
+        group: np.ndarray | None = None,
+        strata: np.ndarray | None = None,
+        check: LabelCheck | None = None,
+        judging: bool = True,
+    ) -> None:
+        self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
+        self.check, self.judging = check, judging
+        futile = check is not None and judging and not check.possible(group)  # drawing again would be
+        self._check = None if futile else check
+        self._hopeful: bool | None = None
+        self._units = units = n if group is None else int(group.max()) + 1
+        self.total = float(units) if group is None else float(units * np.bincount(group).max())
+        self._size: Any = np.uint64(units)
+        self._member: np.ndarray | None = None
+        if strata is not None and strata.max() > 0:
+            layer = strata
+            if group is not None:
+                layer = np.zeros(units, int)
+                layer[group] = strata
+            size, slot = np.bincount(layer), np.sort(layer, kind="stable")
+            self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
+            self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
+            self._start = (np.cumsum(size) - size)[slot]
+
+    def on(self, rows: np.ndarray) -> Bootstrap:
+        """Return the draws over some of the samples: those that somebody predicted."""
+        if rows.all():
+            return self
+        group, strata = (
+            None if codes is None else np.unique(codes[rows], return_inverse=True)[1]
+            for codes in (self.group, self.strata)
+        )
+        check = None if self.check is None else self.check.on(rows)
+        n, judging = int(rows.sum()), self.judging
+        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, judging=judging)
+
+    def remembered(self) -> Draws:
+        """Return draws that are made once by each process, while they take little memory."""
+        return Remembered(self) if self.times * self.n <= REMEMBERED else self
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        counts = np.empty((stop - start, self.n), np.int32)
+        for q in range(start // QUANTUM, -(-stop // QUANTUM)):
+            low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
+            self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
+        redrawn = np.zeros(len(counts), int)
+        if self._check is None:
+            return counts, redrawn
+        bad = np.flatnonzero(~self._check.pair(counts, self.judging))
+        attempts = ATTEMPTS if bad.size and self._hope() else 0
+        for attempt in range(1, attempts + 1):
+            if not bad.size:
+                break
+            for row in bad.tolist():
+                draw = start + row
+                self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
+            redrawn[bad] += 1
+            bad = bad[~self._check.pair(counts[bad], self.judging)]
+        redrawn[bad] = ATTEMPTS + 1  # still not usable
+        return counts, redrawn
+
+    def _hope(self) -> bool:
+        """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
+        if self._hopeful is None:
+            assert self._check is not None
+            trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
+            for attempt in range(QUANTUM):
+                self._fill(trials, (0, QUANTUM, attempt), 0)
+                if self._check.pair(trials, self.judging).any():
+                    self._hopeful = True
+                    break
+        return self._hopeful
+
+    def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:
+        """Fill rows with the counts of a stream's draws after the first `skip`, a few rows at a time.
+
+        Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
+        """
+        units, member, odd = self._units, self._member, 0
+        step = max(2, WORDS // units // 2 * 2)
+        room = np.empty((min(step, len(out)), units), np.uint64)
+        for start in range(0, len(out), step):
+            if not start or odd:  # a row may begin in the middle of a 64-bit word
+                stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
+                stream.advance((skip + start) * units // 2)
+                odd = (skip + start) * units % 2
+            rows = out[start : start + step]
+            size = len(rows) * units
+            words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
+            index = room[: len(rows)]  # numpy 1 would multiply in 32 bits
+            np.multiply(words.reshape(index.shape), self._size, out=index, dtype=np.uint64)
+            index >>= np.uint64(32)
+            place = index.view(np.int64)
+            if member is not None:
+                place += self._start
+            if units < 4096:
+                place += np.arange(0, place.size, units)[:, None]
+                counts = np.bincount(place.ravel(), minlength=place.size).reshape(place.shape)
+            else:
+                counts = np.array([np.bincount(row, minlength=units) for row in place])
+            if member is not None:
+                counts[:, member] = counts.copy()
+            rows[:] = counts if self.group is None else counts[:, self.group]
+
+
+class Remembered(Draws):
+    """Draws that several blocks of configurations use: made once by each process, as narrow integers."""
+
+    def __init__(self, draws: Bootstrap) -> None:
+        self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
+        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
+
+    def __reduce__(self) -> Any:
+        return Remembered, (self.draws,)  # whoever receives them makes them again
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        first, parts = start // PIECE, []
+        for number in range(first, -(-stop // PIECE)):
+            if number not in self._pieces:
+                counts, redrawn = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
+                self._pieces[number] = counts.astype(np.uint8 if counts.max(initial=0) < 256 else np.int32), redrawn
+            parts.append(self._pieces[number])
+        wanted = slice(start - first * PIECE, stop - first * PIECE)
+        counts, redrawn = (np.concatenate(each)[wanted] for each in zip(*parts, strict=True))
+        return counts, redrawn
+
+    def on(self, rows: np.ndarray) -> Draws:
+        """Return the draws over some of the samples."""
+        if rows.all():
+            return self
+        key = rows.tobytes()
+        if self._part is None or self._part[0] != key:
+            self._part = key, self.draws.on(rows).remembered()
+        return self._part[1]
+
+
+class Given(Draws):
+    """Draws supplied by the caller: used as they are, never drawn again."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.values = weights
+        self.times, self.n = weights.shape
+        self.total = float(weights.sum(axis=1).max(initial=0.0))
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights of draws `start` to `stop`, and zeros because none was drawn again."""
+        part = self.values[start:stop]
+        return part, np.zeros(len(part), int)
+
+    def on(self, rows: np.ndarray) -> Given:
+        """Return the weights of some of the samples."""
+        return self if rows.all() else Given(self.values[:, rows])
+
+
+class Part(Draws):
+    """Draws `start` to `stop` of others; or the samples that they leave out, once each."""
+
+    def __init__(self, draws: Draws, start: int = 0, stop: int | None = None, *, left_out: bool = False) -> None:
+        self.draws, self.start, self.left_out = draws, start, left_out
+        self.n, self.times = draws.n, (draws.times if stop is None else stop) - start
+        self.total = float(draws.n) if left_out else draws.total
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (draw, n) of draws `start` to `stop` of these and how often each was drawn again."""
+        counts, redrawn = self.draws.block(self.start + start, self.start + stop)
+        return (counts == 0).view(np.uint8) if self.left_out else counts, redrawn
+
+    def on(self, rows: np.ndarray) -> Part:
+        """Return the draws over some of the samples."""
+        return Part(self.draws.on(rows), self.start, self.start + self.times, left_out=self.left_out)
+
+
+def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:
+    """Return bootstrap draws of all samples of a cube, drawn again when `metric` could not use them."""
+    group, layer = units_of(cube, metric, strata)
+    return Bootstrap(cube.sizes["sample"], times, seed, group=group, strata=layer, check=label_check(cube, metric))
+
+
+def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
+    """Return what the labels of a draw must hold for `metric` to be defined, for a cube without batch dims."""
+    y, n_classes = encode_labels(cube)
+    coords = cube.coords.variables
+    event, weight = (coords[name].values.astype(float) if name in coords else None for name in ("event", "weight"))
+    return LabelCheck(metric.requires, np.where(np.isnan(y), 0.0, y), event, weight, n_classes)
+
+
+def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the codes of groups and strata; ``"auto"`` draws within class where the class ratio does not matter.
+
+    Strata would hide the variance of the class ratio from a metric that depends on it. Classes that were sampled
+    separately have sizes fixed in advance, so their samples are always drawn within class.
+    """
+    automatic = isinstance(strata, str) and strata == "auto"
+    if automatic:
+        within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
+        strata = "label" if within else None
+    group, layer = codes_of(cube, None, "groups"), codes_of(cube, strata, "strata")
+    try:
+        check_nested(group, layer)
+    except InputError:
+        if not automatic:
+            raise
+        layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
+    if "partner" in cube.dims:
+        label = pd.factorize(cube["label"].values)[0]
+        layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
+        check_nested(group, layer)
+    return group, layer
+
+
+def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray, argument: str = "draws") -> Draws:
+    """Return draws over the samples of a cube, from the caller's labelled weights or as they are."""
+    if isinstance(weights, Draws):
+        if weights.n != cube.sizes["sample"]:
+            raise InputError(f"`{argument}` are over {weights.n} samples, but the cube has {cube.sizes['sample']}.")
+        return weights
+    if not isinstance(weights, xr.DataArray) or set(weights.dims) != {"draw", "sample"}:
+        raise InputError(f"`{argument}` must be a DataArray over 'draw' and 'sample', as bootstrap() returns.")
+    values = aligned(weights, cube, argument).transpose("draw", "sample").values
+    if values.dtype.kind not in "iubf" or not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise InputError(f"`{argument}` must hold finite numbers that are not negative.")
+    top = float(values.sum(axis=1, dtype=float).max(initial=0.0))
+    whole = values.dtype.kind != "f" or np.array_equal(values, np.rint(values))
+    if top > MOST or (top > 0 and not whole):  # by a power of two, which changes no digit
+        return Given(np.ldexp(values.astype(float), -int(np.ceil(np.log2(top)))))
+    return Given(values.astype(np.int32) if values.dtype.kind == "f" and whole else values)
+
+
+def bootstrap(
+    cube: xr.DataArray,
+    times: int = 1000,
+    *,
+    rng: Rng = None,
+    groups: Any = None,
+    strata: Any = None,
+) -> xr.DataArray:
+    """Return bootstrap draws as counts over samples, what ``draws=`` of the protocols takes.
+
+    Each draw takes N of N samples with replacement; a sample is left out with probability (1 - 1/N)^N, about .37.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Only its samples (and the coordinates named below) matter.
+    times : int
+        Number of draws.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator; the same seed gives the same draws, and the first draws do not depend on `times`.
+    groups : str or array-like, optional
+        Clusters to draw whole: a coordinate's name or one value per sample; ``group`` of the cube by default.
+    strata : str or array-like, optional
+        Classes to draw within: a coordinate's name (such as ``"label"``) or one value per sample. A group that lies in
+        several strata is an error.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``; every row adds up to the number of samples unless groups differ in size.
+
+    References
+    ----------
+    Efron (1979). Bootstrap methods: another look at the jackknife. Annals of Statistics 7, 1-26.
+    doi:10.1214/aos/1176344552
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.2], [0.6]], [1, 0, 1])
+    >>> cs.bootstrap(cube, 2, rng=1).sum("sample").values
+    array([3, 3])
+    """
+    check_cube(cube)
+    check_count(times, "times")
+    group, layer = codes_of(cube, groups, "groups"), codes_of(cube, strata, "strata")
+    check_nested(group, layer)
+    draws = Bootstrap(cube.sizes["sample"], times, entropy(rng), group=group, strata=layer)
+    return _labelled(draws.block(0, times)[0], cube)
+
+
+def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632, rng: Rng = None) -> xr.DataArray:
+    """Return draws without replacement: each holds the share `fraction` of the samples (or of the groups) once.
+
+    The default share is that of the distinct samples in a bootstrap draw, so about as many are left to judge. A draw
+    then chooses on fewer samples than a bootstrap draw counts, and the choice is noisier.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Only its samples (and the coordinate ``group``) matter.
+    times : int
+        Number of draws.
+    fraction : float
+        Share of the samples in a draw; it must leave samples both in and out.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``, 0 or 1; what ``draws=`` of the protocols takes.
+
+    References
+    ----------
+    Politis, Romano (1994). Large sample confidence regions based on subsamples under minimal assumptions. Annals of
+    Statistics 22, 2031-2050. doi:10.1214/aos/1176325770
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.2], [0.6], [0.1]], [1, 0, 1, 0])
+    >>> cs.subsample(cube, 2, fraction=0.5, rng=1).sum("sample").values
+    array([2, 2])
+    """
+    check_cube(cube)
+    check_count(times, "times")
+    group = codes_of(cube, None, "groups")
+    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
+    size = round(fraction * units)
+    if not 0 < fraction < 1 or not 0 < size < units:
+        raise InputError(f"`fraction` must leave samples both in and out of a draw; {fraction!r} of {units} does not.")
+    seed = entropy(rng)
+    counts = np.zeros((times, units), np.int32)
+    for row in range(times):
+        words = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(row,))).random_raw(units)
+        counts[row, np.argsort(words, kind="stable")[:size]] = 1
+    return _labelled(counts if group is None else counts[:, group], cube)
+
+
+def jackknife(cube: xr.DataArray) -> xr.DataArray:
+    """Return the leave-one-out weights: draw i leaves out sample i (or group i).
+
+    Its spread gives standard errors of smooth statistics; for quantiles and other jagged ones it fails, and N draws
+    hold the cube N times over: use `bootstrap` for large N.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Only its samples (and the coordinate ``group``) matter.
+
+    Returns
+    -------
+    xarray.DataArray
+        ``weights`` over ``draw, sample``, 0 or 1.
+
+    References
+    ----------
+    Efron, Stein (1981). The jackknife estimate of variance. Annals of Statistics 9, 586-596. doi:10.1214/aos/1176345462
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.jackknife(cs.as_cube([[0.9], [0.2]], [1, 0])).values
+    array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
+    check_cube(cube)
+    group = codes_of(cube, None, "groups")
+    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
+    weights = 1 - np.eye(units, dtype=np.int32)
+    return _labelled(weights if group is None else weights[:, group], cube)
+
+
+def _labelled(counts: np.ndarray, cube: xr.DataArray) -> xr.DataArray:
+    coords = {"draw": np.arange(len(counts)), "sample": cube["sample"].variable}
+    return xr.DataArray(counts, dims=("draw", "sample"), coords=coords, name="weights")
+
+
+def codes_of(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray | None:
+    """Return the codes of ``groups`` or ``strata``, from a coordinate's name or one value per sample.
+
+    Groups are by default those of the cube's ``group`` coordinate; otherwise None means that there are none.
+    """
+    n = cube.sizes["sample"]
+    if given is None and argument == "groups" and "group" in cube.coords:
+        given = "group"
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in cube.coords:
+            raise InputError(
+                f"`{argument}`={given!r} is not a coordinate of the cube{nearest(given, map(str, cube.coords))}."
+            )
+        dims, values = cube.coords[given].dims, cube.coords[given].values
+        if dims != ("sample",):
+            raise InputError(f"`{argument}`={given!r} must have the one dimension 'sample'; found {show(dims)}.")
+    else:
+        values = plain_array(given)
+        if values.shape != (n,):
+            raise InputError(f"`{argument}` must have one value per sample ({n}); got shape {values.shape}.")
+        if pd.isna(values).any():
+            missing = cube["sample"].values[pd.isna(values)]
+            raise InputError(f"`{argument}` are missing for samples {show(missing)}; every sample needs one.")
+    codes: np.ndarray = pd.factorize(values, sort=argument == "strata" and values.dtype.kind != "O")[0]
+    return codes
+
+
+def check_nested(group: np.ndarray | None, strata: np.ndarray | None) -> None:
+    """Raise when a cluster lies in more than one stratum, because it could not be drawn whole within one."""
+    if group is None or strata is None:
+        return
+    low, high = np.full(group.max() + 1, strata.max() + 1), np.full(group.max() + 1, -1)
+    np.minimum.at(low, group, strata)
+    np.maximum.at(high, group, strata)
+    if (low != high).any():
+        raise InputError(
+            f"`strata` split {int((low != high).sum())} of {len(low)} groups; groups are drawn whole, "
+            "so each must lie in one stratum. Use strata=None."
+        )

@@ -1,0 +1,504 @@
+"""Scikit-learn at the door: train candidates and keep their out-of-fold predictions, or record a running search.
+
+The only file that knows scikit-learn, and the only one that trains. What leaves it is a cube.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, Rng, check_count, entropy, plain, show, warn
+from cvstats.formats._candidates import Candidate, Design, candidates_cube, write_call, write_design
+from cvstats.formats._gate import needed
+from cvstats.kernels.threads import ticker
+
+__all__ = ["collect", "record"]
+
+RESPONSES = ("predict_proba", "decision_function", "predict")
+Split = tuple[np.ndarray, np.ndarray]
+
+
+def collect(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    groups: Any = None,
+    repeats: int = 1,
+    inner: bool = False,
+    rng: Rng = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Any:
+    """Train every candidate of some models in every fold and return their out-of-fold predictions as a cube.
+
+    A search (`GridSearchCV`, `RandomizedSearchCV` or any other with ``param_grid`` or ``param_distributions``) stands
+    for all its candidates; its own `cv` and scoring are not used, because here every candidate is predicted in the same
+    folds. Any other estimator is one candidate.
+
+    Parameters
+    ----------
+    models : estimator, search, or mapping of name to either
+        Names become the coordinate ``family``; without a mapping it is the class's name.
+    X, y : array-like
+        Data as scikit-learn takes them. The index of a data frame names the samples; if `y` has an index too, the two
+        must agree.
+    cv : int, splitter or list of (train, test)
+        Number of folds (shuffled; within classes for classifiers, groups whole when given), or scikit-learn's splitter.
+        Test sets must not overlap, but for repeats that each test all samples.
+    groups : array-like, optional
+        Cluster of each sample: kept whole in folds, and as the coordinate ``group``.
+    repeats : int
+        Number of partitions into folds.
+    inner : bool
+        Also train within the training set of every fold, for ``ncv`` and ``winner(inner=)``; K times the work.
+    rng : int or numpy.random.Generator, optional
+        Seeds the folds, the candidates of a randomized search and every ``random_state`` that is None.
+    n_jobs : int, optional
+        Processes, as in scikit-learn.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    xarray.DataArray or tuple
+        The cube, with tuning values and ``family`` as coordinates over ``configuration``; with `inner` the cube and the
+        inner predictions. A candidate that fails in a fold is NaN there, and one warning names it. The positive class
+        of two is the later one in scikit-learn's order.
+
+    Raises
+    ------
+    InputError
+        Splits that overlap, a search whose candidates are not known in advance, an index of `X` unlike that of `y`.
+
+    Examples
+    --------
+    >>> from cvstats.sklearn import collect
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]})
+    >>> cube = collect({"knn": search}, X, y, rng=1)
+    >>> dict(cube.sizes)
+    {'sample': 150, 'configuration': 3, 'label_class': 3}
+    >>> cube.n_neighbors.values
+    array([ 1,  5, 15])
+    """
+    needed("sklearn", "collect()", "sklearn")
+    check_count(repeats, "repeats")
+    seed = entropy(rng)
+    todo = list(_candidates(models, seed if rng is not None else None))
+    classifier = [_is_classifier(estimator) for _, _, estimator in todo]
+    if len(set(classifier)) > 1:
+        raise InputError("`models` holds classifiers and regressors; collect them apart.")
+    samples, labels = _named_data(X, y)
+    cluster = None if groups is None else np.asarray(groups)
+    splits = list(_splits(cv, X, labels, cluster, repeats, seed, classifier[0]))
+    design = Design(samples, labels, [test for _, test in splits], cluster)
+    folds = design.folds()
+    jobs: list[tuple[int, int, int, Split]] = []  # candidate, split, inner split (-1: outer), samples
+    inside: dict[int, list[Split]] = {}
+    for number, (train, test) in enumerate(splits):
+        if inner:
+            inside[number] = list(_inner_splits(cv, X, labels, cluster, train, seed, classifier[0]))
+        for candidate in range(len(todo)):
+            jobs.append((candidate, number, -1, (train, test)))
+            jobs.extend((candidate, number, place, pair) for place, pair in enumerate(inside.get(number, ())))
+    answers = _trained(todo, jobs, X, labels, n_jobs, progress)
+    _warn_failed(todo, jobs, answers)
+    about = _about(todo, jobs, answers)
+    given: list[dict[int, np.ndarray]] = [{} for _ in todo]
+    for (candidate, number, place, _), answer in zip(jobs, answers, strict=True):
+        if place < 0 and not isinstance(answer, str):
+            given[candidate][number] = answer[0]
+    cube = candidates_cube(
+        design, [Candidate(**known, predictions=mine) for known, mine in zip(about, given, strict=True)]
+    )
+    if not inner:
+        return cube
+    return cube, _inner_cube(cube, design, folds, about, jobs, answers, inside)
+
+
+def record(path: str | Path, scoring: Any, X: Any, y: Any, cv: Any) -> Recorder:
+    """Return a scorer that keeps every candidate's out-of-fold predictions while your own search runs.
+
+    Give it to a search as ``scoring=``; nothing is trained twice. Whenever the search scores a candidate on a test set
+    of `cv`, the predictions go to the folder `path`, one small file a call, written aside and renamed: any number of
+    processes may do so at a time, and an interrupted search leaves what it had done. `read_cube` reads the folder, at
+    any time. Scores of training sets (``return_train_score=True``) are not recorded.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of the recording; one that exists is continued when it has the same samples, labels and splits.
+    scoring : str, callable or None
+        What the search shall see as the score, as scikit-learn's ``scoring``; None is the estimator's own.
+    X, y : array-like
+        The very data that are given to the search.
+    cv : int, splitter or list of (train, test)
+        The very splits that the search uses; a shuffled splitter needs a ``random_state``.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y)``.
+
+    Raises
+    ------
+    InputError
+        Splits that change from call to call or that overlap; test sets that cannot be told apart by their content.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cvstats as cs
+    >>> from cvstats.sklearn import record
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cv = StratifiedKFold(5, shuffle=True, random_state=1)
+    >>> folder = tempfile.mkdtemp()
+    >>> scorer = record(f"{folder}/knn", "accuracy", X, y, cv)
+    >>> search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5, 15]}, scoring=scorer, cv=cv).fit(X, y)
+    >>> cube = cs.read_cube(f"{folder}/knn")
+    >>> bool(cs.score(cube, "accuracy", average="fold").max().round(9) == search.best_score_.round(9))
+    True
+    """
+    needed("sklearn", "record()", "sklearn")
+    from sklearn.utils.multiclass import type_of_target
+
+    samples, labels = _named_data(X, y)
+    classes = type_of_target(labels) in ("binary", "multiclass")
+    first, second = ([test for _, test in _given_splits(cv, X, labels, None, classes)] for _ in range(2))
+    if not all(map(np.array_equal, first, second)):
+        raise InputError("`cv` splits differently every time; give it a random_state, or a list of its splits.")
+    design = Design(samples, labels, first)
+    design.folds()
+    known: dict[str, int] = {}
+    for number, test in enumerate(first):
+        key = _digest(_rows(X, test), labels[test])
+        if key in known:
+            raise InputError(
+                f"the test sets of splits {known[key]} and {number} of `cv` hold the same data, so that what is scored "
+                "cannot be told apart; give X a column, or a data frame an index, that tells samples apart."
+            )
+        known[key] = number
+    folder = Path(path)
+    write_design(folder, design)
+    return Recorder(folder.resolve(), scoring, known, np.unique(labels).tolist())
+
+
+class Recorder:
+    """A scorer that records; see `record`."""
+
+    def __init__(self, folder: Path, scoring: Any, known: Mapping[str, int], classes: list[Any]) -> None:
+        self.folder, self.scoring, self.known, self.classes = folder, scoring, known, classes
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the score of a fitted estimator; record its predictions if this is a test set."""
+        split = self.known.get(_digest(X, np.asarray(y)))
+        if split is not None:
+            response, classes, values = _answer(estimator, X, self.classes)
+            about: dict[str, Any] = {
+                "family": _family(estimator),
+                "parameters": _simple(estimator.get_params(deep=True)),
+                "response": response,
+                "classes": classes,
+            }
+            key = hashlib.blake2b(repr(sorted(about["parameters"].items())).encode(), digest_size=16)
+            key.update(about["family"].encode())
+            write_call(self.folder, key.hexdigest(), split, about, values)
+        from sklearn.metrics import check_scoring
+
+        return float(check_scoring(estimator, scoring=self.scoring)(estimator, X, y))
+
+
+# -- data and splits
+
+
+def _named_data(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the names of the samples and their labels."""
+    index, other = getattr(X, "index", None), getattr(y, "index", None)
+    index = None if callable(index) else index  # a list has a method of that name
+    other = None if callable(other) else other
+    if index is not None and other is not None and not index.equals(other):
+        raise InputError(f"the index of `X` and that of `y` differ: {show(index)} and {show(other)}.")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(f"`y` must have one value per sample; got shape {labels.shape}.")
+    name = index if index is not None else other
+    return (np.arange(len(labels)) if name is None else np.asarray(name)), labels
+
+
+def _rows(X: Any, rows: np.ndarray) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, rows)
+
+
+def _splits(
+    cv: Any,
+    X: Any,
+    y: np.ndarray,
+    groups: np.ndarray | None,
+    repeats: int,
+    seed: int,
+    classifier: bool,
+) -> Iterator[Split]:
+    """Yield the splits of all repeats."""
+    for repeat in range(repeats):
+        state = int(np.random.SeedSequence(seed, spawn_key=(repeat,)).generate_state(1)[0])
+        if isinstance(cv, (int, np.integer)):
+            yield from _kfold(int(cv), groups, state, classifier).split(X, y, groups)
+            continue
+        now = cv
+        if repeats > 1:
+            if not getattr(cv, "shuffle", hasattr(cv, "random_state")) or not hasattr(cv, "random_state"):
+                raise InputError(
+                    "`repeats` needs a `cv` that shuffles, or a number of folds; this one would repeat itself."
+                )
+            now = copy.copy(cv)
+            now.random_state = state
+        yield from _given_splits(now, X, y, groups, classifier)
+
+
+def _kfold(k: int, groups: np.ndarray | None, state: int, classifier: bool) -> Any:
+    from sklearn import model_selection as ms
+
+    if groups is not None:
+        make = ms.StratifiedGroupKFold if classifier else ms.GroupKFold
+    else:
+        make = ms.StratifiedKFold if classifier else ms.KFold
+    return make(k, shuffle=True, random_state=state)
+
+
+def _given_splits(cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None, classifier: bool) -> list[Split]:
+    """Return the splits as scikit-learn makes them."""
+    from sklearn.model_selection import check_cv
+
+    return [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classifier).split(X, y, groups)]
+
+
+def _inner_splits(
+    cv: Any,
+    X: Any,
+    y: np.ndarray,
+    groups: np.ndarray | None,
+    train: np.ndarray,
+    seed: int,
+    classifier: bool,
+) -> Iterator[Split]:
+    """Yield splits of a training set, as places in all samples."""
+    cv = cv if isinstance(cv, (int, np.integer)) or hasattr(cv, "split") else len(list(cv))
+    own = None if groups is None else groups[train]
+    for a, b in _splits(cv, _rows(X, train), y[train], own, 1, seed, classifier):
+        yield train[a], train[b]
+
+
+# -- candidates
+
+
+def _candidates(models: Any, seed: int | None) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Yield family, tuning values and the estimator of every candidate."""
+    from sklearn.base import clone
+    from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+    named = models if isinstance(models, Mapping) else {_family(getattr(models, "estimator", models)): models}
+    if not named:
+        raise InputError("`models` is empty.")
+    for name, model in named.items():
+        base: Any = getattr(model, "estimator", model)
+        if hasattr(model, "param_grid"):
+            grid: Any = ParameterGrid(model.param_grid)
+        elif hasattr(model, "param_distributions"):
+            state = model.random_state if model.random_state is not None else seed
+            grid = ParameterSampler(model.param_distributions, model.n_iter, random_state=_state(state))
+        elif hasattr(model, "best_params_") or (hasattr(model, "refit") and hasattr(model, "scoring")):
+            raise InputError(
+                f"the candidates of {type(model).__name__} are not known before it runs; record() keeps what it tries."
+            )
+        else:
+            base, grid = model, [{}]
+        if not hasattr(base, "fit"):
+            raise InputError(f"`models`[{name!r}] must be an estimator or a search; got {type(base).__name__}.")
+        for parameters in grid:
+            estimator = clone(base).set_params(**parameters)
+            if seed is not None:
+                free = {
+                    k: _state(seed)
+                    for k, v in estimator.get_params().items()
+                    if k.endswith("random_state") and v is None
+                }
+                estimator.set_params(**free)
+            yield str(name), _simple(parameters), estimator
+
+
+def _state(seed: Any) -> Any:
+    """Return a seed in the range that scikit-learn takes."""
+    return seed % 2**32 if isinstance(seed, int) else seed
+
+
+def _family(estimator: Any) -> str:
+    """Return the class's name, that of the last step of a pipeline."""
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+
+
+def _is_classifier(estimator: Any) -> bool:
+    from sklearn.base import is_classifier
+
+    return bool(is_classifier(estimator))
+
+
+def _simple(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON keeps them: numbers and texts as they are, objects by their class."""
+    simple: dict[str, Any] = {}
+    for key, value in parameters.items():
+        value = plain(value)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            simple[key] = value
+        elif isinstance(value, (list, tuple)) and not any(
+            hasattr(part, "fit") for part in np.ravel(np.array(value, object))
+        ):
+            simple[key] = str(tuple(plain(part) for part in value))
+        else:
+            simple[key] = getattr(value, "__name__", type(value).__name__)
+    return simple
+
+
+# -- training
+
+
+def _trained(
+    todo: Sequence[tuple[str, dict[str, Any], Any]],
+    jobs: Sequence[tuple[int, int, int, Split]],
+    X: Any,
+    y: np.ndarray,
+    n_jobs: int | None,
+    progress: bool,
+) -> list[Any]:
+    """Return what every job answered: values, response and classes; or the text of its error."""
+    from joblib import Parallel, delayed
+
+    every = np.unique(y).tolist()
+    calls: Iterator[Any] = (delayed(_fit)(todo[candidate][2], X, y, *pair, every) for candidate, _, _, pair in jobs)
+    with ticker("training" if progress else "", len(jobs)) as tick:
+        return [tick(answer) for answer in Parallel(n_jobs=n_jobs, return_as="generator")(calls)]
+
+
+def _fit(estimator: Any, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray, every: list[Any]) -> Any:
+    """Train a copy and predict the test samples; an error is returned as text."""
+    from sklearn.base import clone
+
+    try:
+        fitted = clone(estimator).fit(_rows(X, train), y[train])
+        response, classes, values = _answer(fitted, _rows(X, test), every)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return values, response, classes
+
+
+def _answer(fitted: Any, X: Any, every: Sequence[Any]) -> tuple[str, list[Any] | None, np.ndarray]:
+    """Return the most telling answer of a fitted estimator: its name, the classes `every` of the data, the values.
+
+    A class that the training set lacks has probability zero.
+    """
+    if not _is_classifier(fitted):
+        return "predict", None, np.asarray(fitted.predict(X))
+    response = next((name for name in RESPONSES if hasattr(fitted, name)), "predict")
+    values = np.asarray(getattr(fitted, response)(X))
+    own = np.asarray(fitted.classes_).tolist()
+    if own != every and response == "predict_proba":
+        wide = np.zeros((len(values), len(every)))
+        wide[:, [every.index(name) for name in own]] = values
+        values = wide
+    elif own != every and response == "decision_function":
+        raise InputError(f"the training set holds only the classes {show(own)}.")
+    return response, list(every), values
+
+
+def _warn_failed(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> None:
+    failed = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if isinstance(answer, str)]
+    if len(failed) == len(jobs):
+        raise InputError(f"every candidate failed in every fold; first: {failed[0][1]}")
+    if failed:
+        names: dict[str, None] = {}
+        for (candidate, *_), _ in failed:
+            family, parameters, _ = todo[candidate]
+            names[" ".join([family, ", ".join(f"{key}={value}" for key, value in parameters.items())]).strip()] = None
+        warn(f"{len(failed)} of {len(jobs)} fits failed and are NaN ({show(names)}); first: {failed[0][1]}")
+
+
+def _about(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return family, parameters, response and classes of every candidate; one that always failed takes another's."""
+    spoken: dict[int, Any] = {}
+    for job, answer in zip(jobs, answers, strict=True):
+        if not isinstance(answer, str):
+            spoken.setdefault(job[0], answer[1:])
+    some = next(iter(spoken.values()))
+    keys = ("family", "parameters", "response", "classes")
+    return [dict(zip(keys, (*todo[i][:2], *spoken.get(i, some)), strict=True)) for i in range(len(todo))]
+
+
+def _inner_cube(
+    cube: xr.DataArray,
+    design: Design,
+    folds: np.ndarray,
+    about: Sequence[Mapping[str, Any]],
+    jobs: Sequence[tuple[int, int, int, Split]],
+    answers: Sequence[Any],
+    inside: Mapping[int, Sequence[Split]],
+) -> xr.DataArray:
+    """Return the inner predictions over ``sample, configuration, outer_fold[, repeat]``, with their folds."""
+    parts = []
+    for number, pairs in inside.items():
+        given: list[dict[int, np.ndarray]] = [{} for _ in about]
+        for (candidate, outer, place, _), answer in zip(jobs, answers, strict=True):
+            if outer == number and place >= 0 and not isinstance(answer, str):
+                given[candidate][place] = answer[0]
+        own = Design(design.samples, design.labels, [test for _, test in pairs], design.groups)
+        parts.append(
+            candidates_cube(
+                own, [Candidate(**known, predictions=mine) for known, mine in zip(about, given, strict=True)]
+            )
+        )
+    counts = folds.max(axis=0) + 1
+    if len(set(counts.tolist())) > 1:
+        raise InputError("`inner` needs the same number of folds in every repeat.")
+    k = int(counts[0])
+    stacked = [
+        xr.concat(parts[at : at + k], dim=xr.DataArray(np.arange(k), dims="outer_fold", name="outer_fold"))
+        for at in range(0, len(parts), k)
+    ]
+    whole = stacked[0] if "repeat" not in cube.dims else xr.concat(stacked, dim=cube["repeat"])
+    return whole.transpose("sample", "configuration", "outer_fold", ...)
+
+
+def _digest(X: Any, y: np.ndarray) -> str:
+    """Return a hash of some rows, by which the test sets of a search are recognised."""
+    digest = hashlib.blake2b(digest_size=16)
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        digest.update(pd.util.hash_pandas_object(X, index=True).to_numpy().tobytes())
+    elif hasattr(X, "tocsr"):
+        rows = X.tocsr()
+        for part in (rows.data, rows.indices, rows.indptr):
+            digest.update(np.ascontiguousarray(part).tobytes())
+    else:
+        values = np.asarray(X)
+        raw = repr(values.tolist()).encode() if values.dtype.kind == "O" else np.ascontiguousarray(values).tobytes()
+        digest.update(raw)
+    digest.update(repr(y.tolist()).encode() if y.dtype.kind == "O" else np.ascontiguousarray(y).tobytes())
+    return digest.hexdigest()
