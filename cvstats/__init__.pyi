@@ -51,10 +51,15 @@ from .metrics import brier as brier
 from .metrics import concordance as concordance
 from .metrics import error_rate as error_rate
 from .metrics import f1 as f1
+from .metrics import kappa as kappa
 from .metrics import log_loss as log_loss
 from .metrics import mae as mae
 from .metrics import mcc as mcc
 from .metrics import mse as mse
+from .metrics import net_benefit as net_benefit
+from .metrics import npv as npv
+from .metrics import ppv as ppv
+from .metrics import precision as precision
 from .metrics import prior_error as prior_error
 from .metrics import r2 as r2
 from .metrics import rmse as rmse
@@ -62,6 +67,7 @@ from .metrics import score as score
 from .metrics import sensitivity as sensitivity
 from .metrics import smoothed_error_rate as smoothed_error_rate
 from .metrics import specificity as specificity
+from .metrics import youden as youden
 from .plot import plot_bias as plot_bias
 from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference

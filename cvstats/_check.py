@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 SHOWN = 5  # labels named in a message before "and n more"
 LONGEST = 60  # characters of one label in a message
+T = TypeVar("T")
 Rng = int | np.random.Generator | None
 
 
@@ -52,7 +54,7 @@ def warn(message: str) -> None:
     warnings.warn(message, CvstatsWarning, stacklevel=_user_level())
 
 
-def listened(into: list[str], compute: Callable[[], Any]) -> Any:
+def listened(into: list[str], compute: Callable[[], T]) -> T:
     """Return the value of `compute` and collect its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CvstatsWarning)
@@ -106,6 +108,11 @@ def nearest(name: object, options: Iterable[Hashable]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether `value` is one real number; a truth value is none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_option(value: object, options: Sequence[str], argument: str) -> None:
     """Raise unless `value` is one of `options`."""
     if not isinstance(value, str) or value not in options:
@@ -121,7 +128,7 @@ def check_dim(dims: Iterable[Hashable], dim: object, argument: str = "dim") -> N
 
 def check_level(level: object, argument: str = "level") -> float:
     """Return `level` as a float strictly between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.floating, np.integer)) or not 0 < level < 1:
+    if not is_number(level) or not 0 < level < 1:
         raise InputError(f"`{argument}` must be a number strictly between 0 and 1 (such as 0.95); got {level!r}.")
     return float(level)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
+from .compare.multiplicity import p_adjust
 from .cube.align import map_batches
 from .cube.arrays import encode_labels, raw_block
 from .cube.blocks import by_chunk
@@ -106,7 +108,7 @@ def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str
     labelled = np.asarray(pd.notna(cube["label"].values))
     if not labelled.all():
         cube = cube.isel(sample=labelled)
-    columns = by_chunk(cube, _Columns(test)) if is_lazy(cube) else _Columns(test)(cube)
+    columns = by_chunk(cube, partial(_columns, test)) if is_lazy(cube) else _columns(test, cube)
     predicted, missing = columns["predicted"].values, columns["n_missing"].values
     some = predicted.any(axis=1)
     about: dict[str, Any] = {
@@ -116,7 +118,7 @@ def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str
         "complete": ("configuration", (predicted.sum(axis=0) == some.sum()) & some.any()),
     }
     about |= {str(name): columns[name].variable for name in columns if name not in ("predicted", "n_missing")}
-    about["shift_p_adjusted"] = ("configuration", _holm(columns["shift_p_value"].values))
+    about["shift_p_adjusted"] = ("configuration", p_adjust(columns["shift_p_value"].values, "holm"))
     out = xr.Dataset(about)
     return out.assign(_labels(cube, names)).assign(_folds(cube, names, folds))
 
@@ -159,53 +161,41 @@ def _folds(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index) -> dict
     return out
 
 
-class _Columns:
-    """What is said of each configuration of a block in memory; an object so that workers can receive it."""
-
-    def __init__(self, test: str) -> None:
-        self.test = test
-
-    def __call__(self, cube: xr.DataArray) -> xr.Dataset:
-        block = raw_block(cube)
-        planes = block if block.ndim == 4 else block[None]  # (k, n, m, r)
-        absent = np.isnan(planes).any(axis=0)
-        folds = _fold_codes(cube)
-        dims = ("configuration",)
-        out: dict[str, Any] = {
-            "predicted": (("sample", "configuration"), ~absent.all(axis=2)),
-            "n_missing": (dims, absent.sum(axis=(0, 2))),
-            "constant": (dims, _constant(planes).all(axis=(0, 2)) & ~absent.all(axis=(0, 2))),
-            "constant_in_folds": (dims, _constant_in_folds(planes, folds)),
-        }
-        out |= {f"shift_{name}": (dims, values) for name, values in self._shift(cube, planes, folds).items()}
-        return xr.Dataset(out)
-
-    def _shift(self, cube: xr.DataArray, planes: np.ndarray, folds: np.ndarray | None) -> dict[str, np.ndarray]:
-        k, n, m, r = planes.shape
-        if self.test == "none" or folds is None:
-            return {name: np.full(m, np.nan) for name in SHIFT}
-        if self.test == "value":
+def _columns(test: str, cube: xr.DataArray) -> xr.Dataset:
+    """Return what is known of each configuration from its own predictions alone."""
+    block, folds = raw_block(cube), _fold_codes(cube)
+    planes = block if block.ndim == 4 else block[None]  # (class, sample, configuration, repeat)
+    absent = np.isnan(planes).any(axis=0)
+    about = {
+        "n_missing": absent.sum(axis=(0, 2)),
+        "constant": _constant(planes) & ~absent.all(axis=(0, 2)),
+        "constant_in_folds": _constant_in_folds(planes, folds),
+    }
+    shift = np.full((len(SHIFT), planes.shape[2]), np.nan)
+    if test != "none" and folds is not None:
+        strata = encode_labels(cube)[0] if test == "class" else np.zeros(len(folds))
+        if test == "event":
+            strata = cube["event"].values
+        if test == "value":
             planes = planes - cube["label"].values.astype(float)[:, None, None]
-        stratum = {"class": lambda: encode_labels(cube)[0], "event": lambda: cube["event"].values}
-        strata = stratum[self.test]() if self.test in stratum else np.zeros(n)
-        step = max(1, CELLS // max(1, n))
-        tests = np.concatenate(
-            [
-                [
-                    _fold_shift(planes[a, :, start : start + step, b], folds[:, b], strata)
-                    for a in range(k)
-                    for b in range(r)
-                ]
-                for start in range(0, m, step)
-            ],
-            axis=2,
-        )  # (plane and repeat, field, configuration)
-        p = tests[:, SHIFT.index("p_value")]
-        count = (~np.isnan(p)).sum(axis=0)
-        worst = np.argmin(np.where(np.isnan(p), np.inf, p), axis=0)
-        out = dict(zip(SHIFT, tests[worst, :, np.arange(m)].T, strict=True))
-        out["p_value"] = np.minimum(out["p_value"] * np.maximum(count, 1), 1.0)
-        return out
+        step = max(1, CELLS // max(1, len(folds)))
+        for part in (slice(start, start + step) for start in range(0, planes.shape[2], step)):
+            shift[:, part] = _worst_shift(planes[:, :, part], folds, strata)
+    about |= {f"shift_{name}": values for name, values in zip(SHIFT, shift, strict=True)}
+    predicted = xr.DataArray(~absent.all(axis=2), dims=("sample", "configuration"))
+    return xr.Dataset({"predicted": predicted, **{name: ("configuration", values) for name, values in about.items()}})
+
+
+def _worst_shift(planes: np.ndarray, folds: np.ndarray, strata: np.ndarray) -> np.ndarray:
+    """Return the fields of the smallest p-value over classes and repeats, Bonferroni's correction made."""
+    each = range(folds.shape[1])
+    tests = np.array([_fold_shift(plane[..., at], folds[:, at], strata) for plane in planes for at in each])
+    p = tests[:, SHIFT.index("p_value")]
+    worst = np.argmin(np.where(np.isnan(p), np.inf, p), axis=0)
+    out = tests[worst, :, np.arange(p.shape[1])].T
+    count = np.maximum((~np.isnan(p)).sum(axis=0), 1)
+    out[SHIFT.index("p_value")] = np.minimum(out[SHIFT.index("p_value")] * count, 1.0)
+    return np.asarray(out)
 
 
 def _fold_shift(values: np.ndarray, fold: np.ndarray, stratum: np.ndarray) -> np.ndarray:
@@ -255,25 +245,21 @@ def _fold_codes(cube: xr.DataArray) -> np.ndarray | None:
 
 
 def _constant(planes: np.ndarray) -> np.ndarray:
-    """Return (k, m, 1): whether all predictions of a column are one value."""
+    """Return which configurations predict one value throughout; gaps are left out."""
     if not planes.shape[1]:
-        return np.zeros((planes.shape[0], planes.shape[2], 1), bool)
-    low = np.fmin.reduce(np.fmin.reduce(planes, axis=1), axis=-1)
-    high = np.fmax.reduce(np.fmax.reduce(planes, axis=1), axis=-1)
-    return np.asarray((low == high)[..., None])
+        return np.zeros(planes.shape[2], bool)
+    low, high = (extreme.reduce(planes, axis=(1, 3)) for extreme in (np.fmin, np.fmax))
+    return np.asarray((low == high).all(axis=0))
 
 
 def _constant_in_folds(planes: np.ndarray, folds: np.ndarray | None) -> np.ndarray:
-    """Return whether every fold's predictions are one value, in every repeat; needs folds of two samples or more."""
-    m = planes.shape[2]
-    if folds is None or folds.shape[1] != planes.shape[3]:
-        return np.zeros(m, bool)
-    alike, seen = np.ones(m, bool), np.zeros(m, bool)
-    for repeat in range(folds.shape[1]):
-        for fold in np.unique(folds[:, repeat]):
-            part = planes[:, folds[:, repeat] == fold][..., repeat : repeat + 1]
-            count = (~np.isnan(part).any(axis=0)).sum(axis=0)[:, 0]
-            alike &= _constant(part).all(axis=(0, 2)) | (count == 0)
+    """Return which configurations predict one value for all samples of a fold, in every fold."""
+    alike, seen = np.ones(planes.shape[2], bool), np.zeros(planes.shape[2], bool)
+    for repeat, codes in enumerate(() if folds is None or folds.shape[1] != planes.shape[3] else folds.T):
+        for fold in np.unique(codes):
+            part = planes[:, codes == fold][..., [repeat]]
+            count = (~np.isnan(part).any(axis=0)).sum(axis=(0, 2))
+            alike &= _constant(part) | (count == 0)
             seen |= count > 1
     return alike & seen
 
@@ -295,15 +281,6 @@ def _digests(cube: xr.DataArray) -> xr.DataArray:
         plain = np.where(np.isnan(column), np.nan, column + 0.0)
         keys.append(hashlib.blake2b(np.ascontiguousarray(plain).data, digest_size=16).hexdigest())
     return xr.DataArray(np.array(keys, object), dims="configuration")
-
-
-def _holm(p: np.ndarray) -> np.ndarray:
-    """Return Holm's adjusted p-values; NaN is left in place and not counted."""
-    if np.isnan(p).all():
-        return np.full(p.shape, np.nan)
-    from .compare.multiplicity import p_adjust
-
-    return np.asarray(p_adjust(p, "holm"))
 
 
 def _warn_shift(about: xr.Dataset, test: str) -> None:

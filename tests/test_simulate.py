@@ -211,16 +211,14 @@ def test_theta_has_the_stated_distance(reference):
 
 def whole_rule(x, n0, shrinkage=(0.0,)):
     none = np.zeros((1, x.shape[1]), int)
-    zero = separate._moments(x[:, :n0], none[:, :n0], 0)
-    one = separate._moments(x[:, n0:], none[:, n0:], 0)
-    return separate._train(zero, one, np.array(shrinkage))
+    return separate._rules(x, none, n0, (0, 0), np.array(shrinkage))
 
 
 def test_discriminant_equals_mass_lda(reference):
     r = reference["lda"]
     x, y = np.array(r["x"]), np.array(r["y"])
-    rule = whole_rule(x[None], int((y == 0).sum()))
-    w = x @ rule.slope[0, 0, 0, 0, 0] + rule.intercept[0, 0, 0, 0, 0]
+    slope, intercept = whole_rule(x[None], int((y == 0).sum()))
+    w = x @ slope[0, 0, 0, 0, 0] + intercept[0, 0, 0, 0, 0]
     np.testing.assert_allclose(w, r["w"], rtol=1e-9, atol=1e-9)
 
 
@@ -238,7 +236,7 @@ def test_every_pair_of_left_out_folds_is_a_refit():
     label = np.repeat([0, 1], [n0, n1])
     x = rng.normal(size=(2, n0 + n1, 3)) + label[:, None]
     fold = np.stack([np.concatenate([rng.permutation(n0) % k0, rng.permutation(n1) % k1]) for _ in range(2)])
-    scores = separate._separate_scores(x, fold, n0, k0, k1, shrinkage)
+    scores = separate._separate_scores(x, fold, n0, (k0, k1), shrinkage)
     coords = {"label": ("sample", label)}
     design = pairs(xr.DataArray(fold.T, dims=("sample", "repeat"), coords=coords))
     expected = np.full(scores.shape, np.nan)
@@ -279,7 +277,7 @@ def test_true_error_is_exact():
     x = rng.normal(size=(1, 40, 3)) + np.repeat([0, 1], [15, 25])[:, None]
     rule = whole_rule(x, 15)
     error0, error1 = separate._true_errors(rule, mean1, cov0, cov1)
-    slope, intercept = rule.slope[0, 0, 0, 0, 0], rule.intercept[0, 0, 0, 0, 0]
+    slope, intercept = (part[0, 0, 0, 0, 0] for part in rule)
     n = 400000
     tolerance = 4.5 * 0.5 / np.sqrt(n)
     w0 = rng.multivariate_normal(np.zeros(3), cov0, n) @ slope + intercept

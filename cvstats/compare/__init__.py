@@ -7,10 +7,10 @@ from .bias import bias_table as bias_table
 from .configurations import delong_test as delong_test
 from .configurations import mcnemar_test as mcnemar_test
 from .contrasts import contrast as contrast
-from .diagram import critical_difference as critical_difference
 from .location import corrected_t_test as corrected_t_test
 from .location import t_test as t_test
 from .multiplicity import p_adjust as p_adjust
+from .ranks import critical_difference as critical_difference
 from .ranks import friedman_test as friedman_test
 from .ranks import nemenyi_test as nemenyi_test
 from .ranks import wilcoxon_test as wilcoxon_test

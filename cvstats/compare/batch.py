@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -107,21 +108,18 @@ def batch(
     `paired`, only the cells are aligned.
     """
     x = as_numbers(x, names[0])
-    dims = as_dims(x, dim)
+    dims = as_dims(x, dim, minimum, names[0])
     if by is not None:
         check_dim(x.dims, by, "by")
         if by in dims:
             raise InputError(f"`by`={by!r} is also in `dim`; the values of a group must lie along another dimension.")
         if x.sizes[by] < levels:
             raise InputError(f"`by`={by!r} needs at least {levels} levels to compare; it has {x.sizes[by]}.")
-    _length(x, dims, minimum, names[0])
-    given = xr.zeros_like(x)
-    metric = x.coords.get("metric")
+    given, metric = xr.zeros_like(x), x.coords.get("metric")
     if other is not None:
         shared = [name for name in x.dims if paired or name not in dims]
         given = aligned(as_numbers(other, names[1]), x, names[1], shared, owner=f"`{names[0]}`")
-        as_dims(given, dims)
-        _length(given, dims, minimum, names[1])
+        as_dims(given, dims, minimum, names[1])
         x, given = xr.broadcast(x, given, exclude=() if paired else dims)
     cells = tuple(name for name in x.dims if name not in dims and name != by)
     kept = cells if by is None else (*cells, by)
@@ -130,11 +128,8 @@ def batch(
         for name, coord in x.coords.items()
         if set(coord.dims) <= set(kept) and (name in kept or name not in qualifiers(""))
     }
-    shape = [x.sizes[name] for name in kept]
-    values, others = (
-        np.asarray(part.transpose(*kept, *dims).values, np.float64).reshape(*shape, _length(part, dims))
-        for part in (x, given)
-    )
+    tables = (np.asarray(part.transpose(*kept, *dims).values, np.float64) for part in (x, given))
+    values, others = (part.reshape(*part.shape[: len(kept)], math.prod(part.shape[len(kept) :])) for part in tables)
     named = str(metric.values) if metric is not None and metric.ndim == 0 else "none"
     return Batch(values, others, cells, by, coords, named)
 
@@ -148,24 +143,19 @@ def as_numbers(x: object, argument: str = "x") -> xr.DataArray:
     return x
 
 
-def as_dims(x: xr.DataArray, dim: Dims, argument: str = "dim") -> tuple[str, ...]:
-    """Return the dim or dims to reduce, checked against `x`."""
+def as_dims(x: xr.DataArray, dim: Dims, minimum: int = 0, argument: str = "x") -> tuple[str, ...]:
+    """Return the dim or dims to reduce, checked against `x`, which must have `minimum` values along them."""
     dims = (dim,) if isinstance(dim, str) else tuple(dim)
     if not dims:
-        raise InputError(f"`{argument}` must name at least one dimension of {show(x.dims)}.")
+        raise InputError(f"`dim` must name at least one dimension of {show(x.dims)}.")
     for name in dims:
-        check_dim(x.dims, name, argument)
+        check_dim(x.dims, name)
     if len(set(dims)) < len(dims):
-        raise InputError(f"`{argument}` names a dimension twice: {show(dims)}.")
-    return dims
-
-
-def _length(x: xr.DataArray, dims: Sequence[str], minimum: int = 0, argument: str = "x") -> int:
-    """Return how many values lie along `dims`; raise below `minimum`."""
-    length = int(np.prod([x.sizes[name] for name in dims]))
+        raise InputError(f"`dim` names a dimension twice: {show(dims)}.")
+    length = math.prod(x.sizes[name] for name in dims)
     if length < minimum:
         raise InputError(f"`{argument}` needs at least {minimum} values along {show(dims)}; it has {length}.")
-    return length
+    return dims
 
 
 def direction_of(x: xr.DataArray, direction: str | None, default: str | None = None) -> str:

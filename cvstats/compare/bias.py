@@ -76,8 +76,6 @@ def bias_table(
     >>> cs.bias_table(auc, truth, dim="trial", against="NCV").estimate.values.round(4).tolist()
     [0.0633, -0.0167]
     """
-    from scipy.special import stdtr
-
     level = check_level(level)
     direction = direction_of(as_numbers(estimates, "estimates"), direction, "maximize")
     groups = None if against is None else by
@@ -97,14 +95,13 @@ def bias_table(
     values |= {"std_dev": m.std_dev, "rmse": rmse, "truth": true_mean, "n": m.n}
     if against is not None:
         reference = data.level(against)
-        spread = f_test(*obrien_groups(m), reference)
-        paired, df, *_ = pitman_morgan(bias, np.broadcast_to(bias[..., [reference], :], bias.shape))
-        paired[..., reference] = np.nan
+        spread, lost = f_test(*obrien_groups(m), reference)
+        paired, _ = pitman_morgan(bias, np.broadcast_to(bias[..., [reference], :], bias.shape))
         with np.errstate(invalid="ignore", divide="ignore"):
             values["truth_ratio"] = true_mean / true_mean[..., [reference]]
-        values["obrien_statistic"], values["obrien_p_value"] = spread["statistic"], spread["p_value"]
-        values["pitman_statistic"], values["pitman_p_value"] = paired, 2 * stdtr(df, -np.abs(paired))
-        bad |= np.isnan(spread["statistic"]) & (np.arange(bias.shape[-2]) != reference)
+        for name in ("statistic", "p_value"):
+            values[f"obrien_{name}"], values[f"pitman_{name}"] = spread[name], paired[name]
+        bad |= lost
     data.warn(bad, "bias_table: too few values, or no variation, for a test")
     call = call_text("bias_table", dim=dim, against=against, by=groups, direction=direction, level=level)
     return data.dataset("bias table", values, call=call, level=level, interval="t")

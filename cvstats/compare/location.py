@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, check_option
+from cvstats._check import InputError, check_level, check_option, is_number
 from cvstats._results import call_text
 
 from .batch import Batch, Dims, batch
 
 ALTERNATIVES = ("two-sided", "less", "greater")
+WELCH = "Welch t-test"
 _CONSTANT = 10 * np.finfo(np.float64).eps  # a standard error below this share of the mean is rounding noise
 
 
@@ -82,11 +83,8 @@ def t_test(
     level = check_level(level)
     data = batch(x, dim, other=other, paired=paired)
     call = call_text("t_test", dim=dim, paired=paired, mu=mu, alternative=alternative, level=level)
-    if other is None or paired:
-        kind, mean = "one-sample t-test" if other is None else "paired t-test", one_sample(data.difference)
-    else:
-        kind, mean = "Welch t-test", _welch(data.values, data.other)
-    return _t_test(data, mean, kind, level, call, mu=mu, alternative=alternative)
+    kind = "one-sample t-test" if other is None else "paired t-test" if paired else WELCH
+    return _t_test(data, kind, level, call, mu=mu, alternative=alternative)
 
 
 def corrected_t_test(
@@ -143,118 +141,78 @@ def corrected_t_test(
     (0.051, 0.141)
     """
     level = check_level(level)
-    number = isinstance(test_fraction, (int, float, np.floating)) and not isinstance(test_fraction, bool)
-    if not number or not 0 < test_fraction < 1:
+    if not is_number(test_fraction) or not 0 < test_fraction < 1:
         raise InputError(
             "`test_fraction` must be a number strictly between 0 and 1: n_test / (n_test + n_train), which is 1/k for "
             f"k folds; got {test_fraction!r}."
         )
     data = batch(x, dim, other=other)
-    mean = one_sample(data.difference, inflation=float(test_fraction / (1 - test_fraction)))
     call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, level=level)
-    return _t_test(data, mean, "corrected resampled t-test", level, call)
+    overlap = float(test_fraction / (1 - test_fraction))
+    return _t_test(data, "corrected resampled t-test", level, call, overlap=overlap)
 
 
 class Moments(NamedTuple):
-    """Sums along the last axis: the mean is `origin` + `offset`, deviations from it are 0 where a value is missing."""
+    """Moments along the last axis: `deviation` is from the mean, and 0 where nothing is present."""
 
     n: np.ndarray
-    origin: np.ndarray
-    offset: np.ndarray
+    mean: np.ndarray
     ss: np.ndarray
     deviation: np.ndarray
     present: np.ndarray
 
     @property
-    def mean(self) -> np.ndarray:
-        """Mean; NaN without values."""
-        return np.asarray(self.origin + self.offset)
-
-    @property
     def std_dev(self) -> np.ndarray:
-        """Standard deviation; NaN below two values."""
+        """The usual estimate, with ``n - 1``."""
         return np.asarray(np.sqrt(self.ss / np.where(self.n > 1, self.n - 1.0, np.nan)))
 
 
-def moments(values: np.ndarray) -> Moments:
-    """Return count, mean and sum of squares of the values that are not NaN.
-
-    By hand, because scipy drops NaN in a loop over cells and loses digits to a large mean: subtracting the first value
-    of a cell is exact or nearly so, and leaves numbers of the size of the spread.
-    """
-    present = ~np.isnan(values)
-    n = present.sum(-1)
-    full = bool((n == values.shape[-1]).all())
-    origin = values[..., :1] if full else np.take_along_axis(values, present.argmax(-1)[..., None], -1)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        deviation = values - origin
-        offset = np.zeros(n.shape)
-        for _ in range(2):  # the second pass takes what rounding left
-            if not full:
-                deviation[~present] = 0.0
-            step = deviation.sum(-1) / n
-            deviation -= step[..., None]
-            offset = offset + step
-        if not full:
-            deviation[~present] = 0.0
-        ss = np.einsum("...i,...i->...", deviation, deviation)
-    ss = np.where(np.isfinite(ss), ss, np.nan)  # too large for a sum of squares
-    return Moments(n, origin[..., 0], offset, ss, deviation, present)
-
-
-class Mean(NamedTuple):
-    """A mean, or a difference of two; `origin` and `offset` stay apart so that subtracting `mu` is exact."""
-
-    n: np.ndarray
-    origin: np.ndarray
-    offset: np.ndarray
-    std_error: np.ndarray
-    df: np.ndarray
-    std_dev: np.ndarray
-    size: np.ndarray  # magnitude against which a standard error counts as rounding noise
-
-
-def one_sample(values: np.ndarray, *, inflation: float = 0.0) -> Mean:
-    """Return the mean along the last axis; `inflation` is added to 1/n."""
-    m = moments(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        std_error = m.std_dev * np.sqrt(1 / m.n + inflation)
-    return Mean(m.n, m.origin, m.offset, std_error, m.n - 1.0, m.std_dev, np.abs(m.mean))
-
-
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
-def _welch(a: np.ndarray, b: np.ndarray) -> Mean:
-    """Return the difference of means with Welch's standard error and degrees of freedom."""
-    ma, mb = moments(a), moments(b)
-    qa, qb = ma.std_dev**2 / ma.n, mb.std_dev**2 / mb.n
-    share = qa / (qa + qb)
-    df = 1 / (share**2 / (ma.n - 1) + (1 - share) ** 2 / (mb.n - 1))
-    few = np.minimum(ma.n, mb.n)
-    return Mean(
-        np.where(few < 2, few, ma.n + mb.n),
-        ma.origin - mb.origin,
-        ma.offset - mb.offset,
-        np.sqrt(qa + qb),
-        df,
-        np.sqrt((ma.std_dev**2 + mb.std_dev**2) / 2),
-        np.maximum(np.abs(ma.mean), np.abs(mb.mean)),
-    )
+def moments(values: np.ndarray) -> Moments:
+    """Return count, mean and sum of squares of the values that are not NaN."""
+    present = ~np.isnan(values)
+    n, mean, deviation = present.sum(-1), np.zeros(values.shape[:-1]), values
+    for _ in range(2):  # the second pass takes what rounding left
+        step = deviation.sum(-1, where=present) / n
+        deviation, mean = deviation - step[..., None], mean + step
+    deviation = np.where(present, deviation, 0.0)
+    ss = np.einsum("...i,...i->...", deviation, deviation)
+    return Moments(n, mean, np.where(np.isfinite(ss), ss, np.nan), deviation, present)  # NaN: too large to be squared
 
 
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def _t_test(
-    data: Batch, mean: Mean, kind: str, level: float, call: str, *, mu: float = 0.0, alternative: str = "two-sided"
+    data: Batch,
+    kind: str,
+    level: float,
+    call: str,
+    *,
+    mu: float = 0.0,
+    alternative: str = "two-sided",
+    overlap: float = 0.0,
 ) -> xr.Dataset:
-    few = mean.n < 2
-    bad = few | ~(mean.std_error > _CONSTANT * mean.size)
+    if kind == WELCH:
+        middle = moments(data.other).mean  # taken off both, so that a large common offset costs no digits
+        a, b = moments(data.values - middle[..., None] - mu), moments(data.other - middle[..., None])
+        qa, qb, fewest = a.std_dev**2 / a.n, b.std_dev**2 / b.n, np.minimum(a.n, b.n)
+        share = qa / (qa + qb)
+        df = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
+        n, std_error, std_dev = a.n + b.n, np.sqrt(qa + qb), np.sqrt((a.std_dev**2 + b.std_dev**2) / 2)
+        n, shift = np.where(fewest < 2, fewest, n), a.mean - b.mean
+        size = np.maximum(np.abs(middle + shift + mu), np.abs(middle))
+    else:
+        a = moments(data.difference - mu)
+        n, df, shift, std_dev, size = a.n, a.n - 1.0, a.mean, a.std_dev, np.abs(a.mean + mu)
+        std_error = std_dev * np.sqrt(1 / n + overlap)
+    few = n < 2
+    bad = few | ~(std_error > _CONSTANT * size)
     data.warn(bad, f"{kind}: fewer than two values or no variation")
-    error, df = np.where(bad, np.nan, mean.std_error), np.where(bad, np.nan, mean.df)
-    estimate, shift = mean.origin + mean.offset, (mean.origin - mu) + mean.offset
+    error, df = np.where(bad, np.nan, std_error), np.where(bad, np.nan, df)
     variables = {
-        **wald(estimate, error, df, level, shift=shift, alternative=alternative, bounds=True),
-        "std_error": np.where(few, np.nan, mean.std_error),
-        "effect_size": np.where(bad, np.nan, shift) / mean.std_dev,
-        "n": mean.n,
+        **wald(shift + mu, error, df, level, shift=shift, alternative=alternative, bounds=True),
+        "std_error": np.where(few, np.nan, std_error),
+        "effect_size": np.where(bad, np.nan, shift) / std_dev,
+        "n": n,
     }
     return data.dataset(kind, variables, call=call, level=level, interval="t")
 

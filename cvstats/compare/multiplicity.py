@@ -74,14 +74,12 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     outside = (values < 0) | (values > 1)
     if outside.any():
         raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {values[outside][0].item()!r}.")
-    if not labelled or dim is None:
-        adjusted = _adjusted(values.ravel(), known).reshape(values.shape)
-        return p.copy(data=adjusted) if labelled else adjusted
-    axes = p.get_axis_num(as_dims(p, dim))
+    axes = tuple(range(values.ndim)) if dim is None else p.get_axis_num(as_dims(p, dim))
     last = range(-len(axes), 0)
     rows = np.moveaxis(values, axes, last)
-    flat = rows.reshape(*rows.shape[: last.start], -1)
-    return p.copy(data=np.moveaxis(np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape), last, axes))
+    flat = rows.reshape(*rows.shape[: rows.ndim - len(axes)], -1)
+    adjusted = np.moveaxis(np.apply_along_axis(_adjusted, -1, flat, known).reshape(rows.shape), last, axes)
+    return p.copy(data=adjusted) if labelled else adjusted
 
 
 def _adjusted(p: np.ndarray, method: str) -> np.ndarray:

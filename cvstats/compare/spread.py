@@ -8,10 +8,11 @@ import xarray as xr
 from cvstats._check import InputError, check_level, check_option
 from cvstats._results import call_text
 
-from .batch import Batch, Dims, batch
+from .batch import Dims, batch
 from .location import Moments, moments
 
 CENTERS = ("median", "mean", "trimmed")
+_FEW = "{}: fewer than {} values in a group, or no variation within the groups"
 _TINY = 16 * np.finfo(np.float64).eps
 
 
@@ -66,9 +67,10 @@ def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", 
     m = moments(data.values)
     z = moments(_distances(m, center, trim))
     names = {"median": "Brown-Forsythe test", "mean": "Levene test", "trimmed": "Levene test (trimmed mean)"}
-    found = f_test(z.n, z.mean, z.ss, rounding(m.deviation, (-2, -1)))
+    found, lost = f_test(z.n, z.mean, z.ss, rounding(m.deviation, (-2, -1)))
+    data.warn(lost, _FEW.format(names[center], 2))
     call = call_text("levene_test", dim=dim, by=by, center=center, trim=trim if center == "trimmed" else None)
-    return _spread_test(data, m, found, names[center], call, least=2)
+    return data.dataset(names[center], {**found, "std_dev": m.std_dev}, call=call)
 
 
 def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) -> xr.Dataset:
@@ -120,9 +122,13 @@ def obrien_test(x: xr.DataArray, dim: Dims, *, by: str, against: object = None) 
     data = batch(x, dim, by=by)
     reference = None if against is None else data.level(against)
     m = moments(data.values)
-    found = f_test(*obrien_groups(m), reference)
+    found, lost = f_test(*obrien_groups(m), reference)
+    data.warn(lost, _FEW.format("O'Brien test", 3))
+    if reference is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found["variance_ratio"] = (m.std_dev / m.std_dev[..., [reference]]) ** 2
     call = call_text("obrien_test", dim=dim, by=by, against=against)
-    return _spread_test(data, m, found, "O'Brien test", call, least=3, reference=reference)
+    return data.dataset("O'Brien test", {**found, "std_dev": m.std_dev}, call=call)
 
 
 def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level: float = 0.95) -> xr.Dataset:
@@ -169,27 +175,19 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
     >>> round(float(test.estimate), 4), round(float(test.p_value), 4)
     (0.1066, 0.0017)
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtrit
 
     level = check_level(level)
     data = batch(x, dim, other=other, minimum=3)
-    statistic, df, correlation, ratio, left_over, bad = pitman_morgan(data.values, data.other)
+    found, left_over = pitman_morgan(data.values, data.other)
+    bad, ratio, df = np.isnan(found["statistic"]), found["estimate"], found["df"]
     data.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")
     with np.errstate(invalid="ignore", divide="ignore"):
         k = 1 + 2 * left_over * stdtrit(df, (1 + level) / 2) ** 2 / df
         wide = k + np.sqrt(k**2 - 1)
-    variables = {
-        "estimate": ratio,
-        "conf_low": ratio / wide,
-        "conf_high": ratio * wide,
-        "statistic": statistic,
-        "df": df,
-        "p_value": 2 * stdtr(df, -np.abs(statistic)),
-        "effect_size": correlation,
-        "n": np.where(bad, np.nan, df + 2),
-    }
+    limits = {"conf_low": ratio / wide, "conf_high": ratio * wide}
     call = call_text("pitman_morgan_test", dim=dim, level=level)
-    return data.dataset("Pitman-Morgan test", variables, call=call, level=level, interval="t")
+    return data.dataset("Pitman-Morgan test", {**found, **limits}, call=call, level=level, interval="t")
 
 
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
@@ -207,31 +205,43 @@ def obrien_groups(m: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     if (m.n < squares.shape[-1]).any():
         centred[~m.present] = 0.0
     factor = np.where(n > 2, n * (n - 1.5) / ((n - 1) * (n - 2)), np.nan)
-    ss = factor**2 * np.einsum("...i,...i->...", centred, centred)
+    ss = factor**2 * _product(centred, centred)
     variance = n * mean_square / (n - 1)
     return n, variance, ss, noise
 
 
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
-def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return t, df, correlation of sum and difference, variance ratio, ``1 - r**2`` of the pairs, and bad cells."""
+def pitman_morgan(a: np.ndarray, b: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the t-test of the correlation of sum and difference, with the ratio of variances; and ``1 - r**2``.
+
+    Its own computation, because scipy's correlation takes rounding noise for a perfect one.
+    """
+    from scipy.special import stdtr
+
     gap = np.isnan(a) | np.isnan(b)
     da, db = _unit(np.stack([moments(np.where(gap, np.nan, part)).deviation for part in (a, b)]), (0, -1))
-    plus, minus = da + db, da - db
-    n = (~gap).sum(-1)
-    df = np.where(n > 2, n - 2.0, np.nan)
+    plus, minus, n = da + db, da - db, (~gap).sum(-1)
     noise = np.maximum(n, 1) * rounding(np.abs(plus) + np.abs(minus), (-1,)) ** 2
-    ss = np.einsum("...i,...i->...", minus, minus)
-    slope = np.einsum("...i,...i->...", plus, minus) / ss
+    ss, slope = _product(minus, minus), _product(plus, minus) / _product(minus, minus)
     left = plus - slope[..., None] * minus
-    residual = np.einsum("...i,...i->...", left, left)
+    residual = _product(left, left)
     bad = (n < 3) | ~(ss > noise) | ~(residual > noise)
-    statistic = np.where(bad, np.nan, slope * np.sqrt(ss * df / residual))
-    correlation = statistic / np.sqrt(statistic**2 + df)
-    sa, sb, sab = (np.einsum("...i,...i->...", u, v) for u, v in ((da, da), (db, db), (da, db)))
-    left_over = np.where(bad, np.nan, 1 - sab**2 / (sa * sb))
-    ratio = np.where(bad, np.nan, sa / sb)
-    return statistic, np.where(bad, np.nan, df), correlation, ratio, left_over, bad
+    df = np.where(bad, np.nan, n - 2.0)
+    statistic = np.asarray(slope * np.sqrt(ss * df / residual))
+    sa, sb, sab = _product(da, da), _product(db, db), _product(da, db)
+    found = {
+        "estimate": np.where(bad, np.nan, sa / sb),
+        "statistic": statistic,
+        "df": df,
+        "p_value": 2 * stdtr(df, -np.abs(statistic)),
+        "effect_size": statistic / np.sqrt(statistic**2 + df),
+        "n": df + 2,
+    }
+    return found, np.asarray(1 - sab**2 / (sa * sb))
+
+
+def _product(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.asarray(np.einsum("...i,...i->...", u, v))
 
 
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
@@ -249,7 +259,7 @@ def _distances(m: Moments, center: str, trim: float) -> np.ndarray:
 @np.errstate(invalid="ignore", divide="ignore", over="ignore")
 def f_test(
     n: np.ndarray, mean: np.ndarray, ss: np.ndarray, noise: np.ndarray, reference: int | None = None
-) -> dict[str, np.ndarray]:
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the one-way F of groups (last axis), or of each group against the reference, which itself gets NaN.
 
     From sums, because scipy has no F for cells whose groups differ in size. Empty groups are left out. `noise` is the
@@ -267,17 +277,19 @@ def f_test(
     grand = (n * mean).sum(-1, keepdims=True) / total[..., None]
     between = (n * (mean - grand) ** 2).sum(-1)
     lost = ~((df > 0) & (df_residual > 0) & (within > total * noise**2))
+    none = lost.copy()
     if reference is not None:
-        lost[..., reference] = True
-    df, df_residual = np.where(lost, np.nan, df), np.where(lost, np.nan, df_residual)
+        lost[..., reference], none[..., reference] = False, True
+    df, df_residual, between = (np.where(none, np.nan, part) for part in (df, df_residual, between))
     statistic = (between / df) / (within / df_residual)
-    return {
+    found = {
         "statistic": statistic,
         "df": df,
         "df_residual": df_residual,
         "p_value": fdtrc(df, df_residual, statistic),
-        "effect_size": np.where(lost, np.nan, between) / (between + within),
+        "effect_size": between / (between + within),
     }
+    return found, lost
 
 
 def rounding(deviation: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -289,24 +301,3 @@ def _unit(deviation: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Return deviations over the power of two above the largest, so that fourth powers neither overflow nor vanish."""
     largest = np.abs(deviation).max(axes, initial=0.0, keepdims=True)
     return np.asarray(np.ldexp(deviation, -np.frexp(largest)[1]))
-
-
-def _spread_test(
-    data: Batch,
-    m: Moments,
-    found: dict[str, np.ndarray],
-    test: str,
-    call: str,
-    *,
-    least: int,
-    reference: int | None = None,
-) -> xr.Dataset:
-    bad = np.isnan(found["statistic"])
-    std_dev = m.std_dev
-    ratio = {}
-    if reference is not None:
-        bad[..., reference] = False
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio["variance_ratio"] = (std_dev / std_dev[..., [reference]]) ** 2
-    data.warn(bad, f"{test}: fewer than {least} values in a group, or no variation within the groups")
-    return data.dataset(test, {**found, **ratio, "std_dev": std_dev}, call=call)

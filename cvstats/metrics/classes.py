@@ -177,7 +177,7 @@ def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     formula=_f_measure,
     words="F1",
     aliases=("f_meas", "fbeta"),
-    unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2", "positive_predictive_value", "ppv", "precision"),
+    unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2"),
 )
 def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
@@ -219,7 +219,6 @@ def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray
     formula=_correlation,
     words="Matthews correlation",
     aliases=("matthews_corrcoef", "phi"),
-    unlike=("cohen_kappa", "kap", "kappa"),
 )
 def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     r"""Matthews correlation coefficient of predicted and true class; Gorodkin's R_K for more than two classes.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .comparisons import plot_bias, plot_critical_difference
 from .estimates import plot_intervals, plot_optimism, plot_win_rates
-from .studies import plot_coverage, plot_dropping, plot_prior
+from .studies import plot_bias, plot_coverage, plot_critical_difference, plot_dropping, plot_prior
 
 __all__ = [
     "plot_bias",

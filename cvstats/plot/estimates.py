@@ -13,17 +13,17 @@ from cvstats.tables import words
 
 from .style import (
     CLAIM,
+    DASHED,
+    DOTTED,
     HONEST,
     INK,
     MUTED,
     RULE,
     axes,
-    calm,
-    legend_above,
-    need,
-    one_table,
+    drawable,
+    finished,
+    legend,
     row_labels,
-    titled,
     width_of,
 )
 
@@ -67,8 +67,7 @@ def plot_intervals(
     >>> ax.get_xlabel()
     'accuracy (higher is better)'
     """
-    need(results, {"estimate"}, "results", "a protocol such as bbc(), or bind()")
-    one_table(results, "estimate", {"method"}, "results")
+    drawable(results, "results", "a protocol such as bbc(), or bind()", ("estimate",), {"method"})
     if "method" not in results.dims:
         label = plain(results["method"].values[()]) if "method" in results.coords else "estimate"
         results = results.drop_vars("method", errors="ignore").expand_dims(method=[label])
@@ -81,9 +80,9 @@ def plot_intervals(
         for name in ("estimate", "conf_low", "conf_high", "naive")
     )
     if truth is not None:
-        ax.axvline(float(truth), color=INK, lw=1, ls=(0, (1, 1.5)), label="truth", zorder=1)
+        ax.axvline(float(truth), color=INK, lw=1, ls=DOTTED, label="truth", zorder=1)
     moved = np.abs(naive - estimate) > 0
-    ax.hlines(at[moved], estimate[moved], naive[moved], color=CLAIM, lw=1, ls=(0, (1, 1.5)), zorder=2)
+    ax.hlines(at[moved], estimate[moved], naive[moved], color=CLAIM, lw=1, ls=DOTTED, zorder=2)
     ax.hlines(at, low, high, color=HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
     for ends in (low, high):
         ax.plot(ends, at, "|", color=HONEST, ms=9, mew=1.6, zorder=3)
@@ -96,17 +95,15 @@ def plot_intervals(
     if texts and not wide:  # no room at the right: below the name
         names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
     row_labels(ax, names)
-    ax.set_xlabel(_metric_label(results))
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=6)  # labels of three decimals need room
-    calm(ax, grid="x")
     if texts and wide:
         right = ax.secondary_yaxis("right")
         right.set_yticks(range(len(texts)), texts)
         right.tick_params(length=0, labelsize=9)
         right.spines["right"].set_visible(False)
-    legend_above(ax, 4)
-    return titled(ax, title, pad=24 if ax.get_legend() else 6)
+    legend(ax, above=4)
+    return finished(ax, title, x=_metric_label(results), grid="x", pad=24 if ax.get_legend() else 6)
 
 
 def _number_texts(results: xr.Dataset) -> list[str]:
@@ -168,8 +165,7 @@ def plot_win_rates(
     >>> len(ax.get_yticklabels()) <= 6
     True
     """
-    need(result, {"win_rate"}, "result", "bbc() or winner()")
-    one_table(result, "win_rate", {"configuration"}, "result")
+    drawable(result, "result", "bbc() or winner()", ("win_rate",), {"configuration"})
     check_count(top, "top")
     check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
@@ -201,9 +197,7 @@ def plot_win_rates(
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest, 5.5 if wide else 3.5))
     draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
-    ax.set_xlabel(f"wins (% of {draws})" if wide else "wins (% of draws)")
-    calm(ax, grid="x")
-    return titled(ax, title)
+    return finished(ax, title, x=f"wins (% of {draws})" if wide else "wins (% of draws)", grid="x")
 
 
 def _percent_ticks(largest: float, most: float) -> tuple[list[float], list[str]]:
@@ -241,28 +235,24 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     >>> cs.plot_optimism(curve).get_xlabel()
     'number of configurations tried'
     """
-    need(curve, {"naive", "estimate", "n_configurations"}, "curve", "optimism_curve()")
-    one_table(curve, "estimate", {"n_configurations"}, "curve")
+    drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
     ax = axes(ax, 6.4, 3.4)
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
     ax.fill_between(x, naive, honest, color=RULE, alpha=0.55, lw=0, label="optimism")
-    dashed: dict[str, Any] = {"ls": (0, (5, 2)), "marker": "D", "mfc": "white", "ms": 4.5}
+    dashed: dict[str, Any] = {"ls": DASHED, "marker": "D", "mfc": "white", "ms": 4.5}
     ax.plot(x, naive, color=CLAIM, lw=1.6, label="what plain CV claims", **dashed)
     ax.plot(x, honest, color=INK, lw=1.8, marker="o", ms=4, label="corrected")
     if len(x) > 1:
         ax.set_xscale("log")
     _count_ticks(ax, x)
-    ax.set_xlabel("number of configurations tried")
-    ax.set_ylabel(_metric_label(curve))
-    calm(ax, grid="y")
     gap = float(curve["optimism"].values[-1]) if "optimism" in curve else abs(naive[-1] - honest[-1])
     if np.isfinite(gap):
         text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
         beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=9, **beside)
-    legend_above(ax, 3)
-    return titled(ax, title, pad=24)
+    legend(ax, above=3)
+    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=24)
 
 
 def _count_ticks(ax: Axes, x: np.ndarray) -> None:

@@ -1,8 +1,7 @@
-"""Figures of studies: coverage of intervals, error by prior, early dropping."""
+"""Figures of studies: bias, critical differences, coverage of intervals, error by prior, early dropping."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,160 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_dim, show
-from cvstats.tables.words import count, labels_of, method_words, short
+from cvstats.tables.words import count, labels_of, short
 
-from .style import HONEST, INK, MUTED, axes, calm, line_style, literal, need, one_table, row_labels, titled
+from . import style
+from .style import HONEST, INK, MUTED, axes, drawable, finished, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COVERED = "intervals that cover the truth (%)"
+
+
+def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> Axes:
+    """Draw the mean ranks of methods; bars join those that cannot be told apart.
+
+    Parameters
+    ----------
+    result : Dataset
+        From `critical_difference`, for one table (no dims left to map over).
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure of fitting height otherwise.
+    title : str
+        Shown above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Best ranks are on the left. The critical difference is drawn to scale above the axis (Nemenyi only).
+
+    Raises
+    ------
+    InputError
+        `result` does not come from `critical_difference`, or holds several tables.
+
+    References
+    ----------
+    Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, 1-30.
+    https://www.jmlr.org/papers/v7/demsar06a.html
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> error = xr.DataArray([[1.0, 2, 3]] * 8, dims=("dataset", "method"), coords={"method": ["a", "b", "c"]})
+    >>> ax = cs.plot_critical_difference(cs.critical_difference(error, "dataset", by="method", direction="minimize"))
+    >>> [text.get_text().strip() for text in ax.texts][-1]
+    'c (3.00)'
+    """
+    drawable(result, "result", "critical_difference()", ("mean_rank", "cd", "clique"))
+    if result["mean_rank"].ndim != 1:
+        raise InputError(f"`result` has dims {show(result['mean_rank'].dims)}; pick one table first with .sel().")
+    by = result["mean_rank"].dims[0]
+    names, ranks = labels_of(result, by), result["mean_rank"].values
+    member = result["clique"].transpose("clique", by).values.astype(bool)
+    k, groups = len(ranks), len(member)
+    left, bars = (k + 1) // 2, 0.35 * groups
+    depth = bars + 0.7 * max(left, k - left) + 0.4
+    ax = axes(ax, 7, 1.0 + 0.45 * (depth + 1))
+    low, high = 1.0, float(k)
+    pad = 0.35 * max(high - low, 1)
+    ax.set(xlim=(low - pad, high + pad), ylim=(-depth, 1.4))
+    ax.axis("off")
+    ax.plot([low, high], [0, 0], color=INK, lw=1, clip_on=False)
+    for tick in range(1, k + 1):
+        ax.plot([tick, tick], [0, 0.15], color=INK, lw=1)
+        ax.text(tick, 0.22, str(tick), ha="center", va="bottom", fontsize=9)
+    cd = float(result["cd"])
+    if np.isfinite(cd):
+        end = min(low + cd, high + pad)
+        bar = {"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (end, 1.0), (low, 1.0), arrowprops=bar)
+        ax.text((low + end) / 2, 1.08, f"CD = {cd:.3g}", ha="center", va="bottom", fontsize=9)
+    for place, method in enumerate(np.argsort(ranks, kind="stable")):
+        near = place < left
+        height = -(bars + 0.4 + 0.7 * (place if near else k - 1 - place))
+        edge, side = (low - 0.1 * pad, "right") if near else (high + 0.1 * pad, "left")
+        ax.plot([ranks[method], ranks[method], edge], [0, height, height], color=INK, lw=0.8)
+        literal([ax.text(edge, height, f" {names[method]} ({ranks[method]:.2f}) ", ha=side, va="center", fontsize=9)])
+    slack = 0.01 * (high - low + 2 * pad)
+    for row, inside in enumerate(member):
+        ends = ranks[inside].min() - slack, ranks[inside].max() + slack
+        ax.plot(ends, [-0.3 - 0.35 * row] * 2, color=INK, lw=3.5, solid_capstyle="butt")
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def plot_bias(
+    table: xr.Dataset, *, x: str = "size", columns: str = "method", spread: bool = True, figure: Figure | None = None
+) -> np.ndarray:
+    """Draw mean bias by sample size, one column of panels per method, with the standard deviation below.
+
+    Parameters
+    ----------
+    table : Dataset
+        From `bias_table`, over `x`, `columns` and at most one further dim (such as ``dataset``), whose labels become
+        lines.
+    x : str
+        The dim along the horizontal axis.
+    columns : str
+        The dim whose labels get a column of panels each.
+    spread : bool
+        Whether to add the second row, the standard deviation of the bias.
+    figure : matplotlib Figure, optional
+        Where to draw; a new one otherwise.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes
+        Rows (bias, spread) by columns (methods); their figure is ``axes[0, 0].figure``. Error bars are the
+        confidence limits of the mean; bias above zero is optimistic.
+
+    Raises
+    ------
+    InputError
+        `table` does not come from `bias_table`, lacks the dims named, or has more than one further dim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> import cvstats as cs
+    >>> bias = xr.DataArray(np.random.default_rng(1).normal(size=(2, 3, 9)), dims=("method", "size", "trial"))
+    >>> cs.plot_bias(cs.bias_table(bias, 0 * bias, dim="trial")).shape
+    (2, 2)
+    """
+    drawable(table, "table", "bias_table()", ("estimate", "conf_low", "conf_high", "std_dev"))
+    check_dim(table["estimate"].dims, x, "x")
+    if columns not in table["estimate"].dims:
+        table = table.drop_vars(columns, errors="ignore").expand_dims({columns: [""]})
+    lines = style.lines_of(table, "estimate", "table", x, columns)
+    heads, rows = labels_of(table, columns), 2 if spread else 1
+    if figure is None:
+        figure = style.figure_class()(figsize=(2.6 * len(heads) + 0.6, 2.4 * rows), layout="constrained")
+    panels: np.ndarray = figure.subplots(rows, len(heads), sharex=True, sharey="row", squeeze=False)
+    where = np.arange(table.sizes[x], dtype=float)  # sizes are often 20 ... 1500: evenly spaced, as categories
+    for column, head in enumerate(heads):
+        for at, (name, part) in enumerate(lines):
+            one, look = part.isel({columns: column}), {**style.line_style(at), "ms": 3, "lw": 1}
+            centre = one["estimate"].values
+            bars = np.nan_to_num(np.stack([centre - one["conf_low"].values, one["conf_high"].values - centre]))
+            dodge = 0.3 * ((at + 0.5) / len(lines) - 0.5)
+            panels[0, column].errorbar(where + dodge, centre, yerr=bars, capsize=2, label=name, **look)
+            if spread:
+                panels[1, column].plot(where, one["std_dev"].values, **look)
+        panels[0, column].axhline(0, color=MUTED, lw=0.8, zorder=0)
+        literal([panels[0, column].set_title(str(head), fontsize=10)])
+        panels[-1, column].set_xticks(where, [str(spot) for spot in labels_of(table, x)], rotation=45, fontsize=8)
+        for row, name in enumerate(("mean bias", "standard deviation")[:rows]):
+            finished(panels[row, column], x=x if row == rows - 1 else "", y="" if column else name)
+    if len(lines) > 1 or lines[0][1] is not table:
+        entries, (along,) = panels[0, 0].get_legend_handles_labels(), {*table["estimate"].dims} - {x, columns}
+        literal(figure.legend(*entries, loc="outside right center", title=str(along), fontsize=8).get_texts())
+    return panels
 
 
 def plot_coverage(
@@ -55,95 +202,51 @@ def plot_coverage(
     >>> cs.plot_coverage(study).get_xlabel()
     'intervals that cover the truth (%)'
     """
-    need(study, {"coverage", "coverage_std_error"}, "study", "coverage()")
-    promised = _promised(study, level)
-    cells = study["coverage"]
+    drawable(study, "study", "coverage()", ("coverage", "coverage_std_error"))
+    share, error = 100 * study["coverage"], 200 * study["coverage_std_error"]
+    own = np.asarray(study["conf_level"].values if "conf_level" in study.coords else np.nan, float)
+    levels = np.unique(own[np.isfinite(own)]) if level is None else [level]
+    if len(levels) > 1:
+        raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
+    promised = 100 * float(levels[0]) if len(levels) else np.nan
+    promise: dict[str, Any] = {
+        "color": MUTED,
+        "lw": 1,
+        "ls": (0, (4, 2)),
+        "label": f"promised: {promised:g}%",
+        "zorder": 1,
+    }
     if x is None:
-        return _coverage_rows(study, promised, ax, title)
-    check_dim(cells.dims, x, "x")
-    lines = _lines(study, "coverage", x, "study")
+        dims = share.dims or ("method",)
+        parts = [
+            [name if dim == "method" else f"{dim} {name}" for name in style.line_names(study, dim, 20)] for dim in dims
+        ]
+        names = [short(", ".join(row)) for row in product(*parts)]
+        ax = axes(ax, 6.4, 0.9 + 0.34 * len(names))
+        rows, middle, half = np.arange(len(names)), share.values.ravel(), error.values.ravel()
+        ax.axvline(promised, **promise)
+        ax.hlines(rows, middle - half, np.minimum(middle + half, 100), color=HONEST, lw=2)
+        ax.plot(middle, rows, "o", color=INK, ms=6)
+        style.row_labels(ax, names)
+        return finished(ax, title, x=COVERED, grid="x")
+    check_dim(share.dims, x, "x")
+    lines = style.lines_of(study, "coverage", "study", x)
     ax = axes(ax, 6.4, 3.4)
     where = np.asarray(labels_of(study, x))
     numeric = where.dtype.kind in "iuf"
     spot = where.astype(float) if numeric else np.arange(len(where), dtype=float)
-    _promise(ax, promised, vertical=False)
+    ax.axhline(promised, **promise)
     for at, (name, one) in enumerate(lines):
-        share, error = (one[part].values.astype(float) for part in ("coverage", "coverage_std_error"))
-        bars = 200 * np.nan_to_num(error)
-        ax.errorbar(spot, 100 * share, bars, ms=5, lw=1.3, capsize=2, label=name, **line_style(at))
+        middle, half = 100 * one["coverage"].values, 200 * np.nan_to_num(one["coverage_std_error"].values.astype(float))
+        ax.errorbar(spot, middle, half, ms=5, lw=1.3, capsize=2, label=name, **style.line_style(at))
     if numeric and len(spot) > 2 and spot.min() > 0 and spot.max() / spot.min() > 8:
         ax.set_xscale("log")
         ax.minorticks_off()
     ax.set_xticks(spot, [short(label, 16) for label in where])
     literal(ax.get_xticklabels())
-    ax.set_xlabel({"size": "sample size", "n_samples": "sample size"}.get(x, x.replace("_", " ")))
-    ax.set_ylabel("intervals that cover the truth (%)")
-    calm(ax, grid="y")
-    _legend(ax)
-    return titled(ax, title)
-
-
-def _coverage_rows(study: xr.Dataset, promised: float, ax: Axes | None, title: str) -> Axes:
-    cells = study["coverage"]
-    names = _row_names(study, cells.dims)
-    ax = axes(ax, 6.4, 0.9 + 0.34 * len(names))
-    share, error = 100 * cells.values.ravel(), 200 * study["coverage_std_error"].values.ravel()
-    rows = np.arange(len(names))
-    _promise(ax, promised, vertical=True)
-    ax.hlines(rows, share - error, np.minimum(share + error, 100), color=HONEST, lw=2)
-    ax.plot(share, rows, "o", color=INK, ms=6)
-    row_labels(ax, [short(name) for name in names])
-    ax.set_xlabel("intervals that cover the truth (%)")
-    calm(ax, grid="x")
-    return titled(ax, title)
-
-
-def _promised(study: xr.Dataset, level: float | None) -> float:
-    own = np.asarray(study["conf_level"].values if "conf_level" in study.coords else np.nan, float)
-    levels = np.unique(own[np.isfinite(own)]) if level is None else [level]
-    if len(levels) > 1:
-        raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
-    return 100 * float(levels[0]) if len(levels) else np.nan
-
-
-def _promise(ax: Axes, promised: float, *, vertical: bool) -> None:
-    if np.isfinite(promised):
-        draw = ax.axvline if vertical else ax.axhline
-        draw(promised, color=MUTED, lw=1, ls=(0, (4, 2)), label=f"promised: {promised:g}%", zorder=1)
-
-
-def _legend(ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    if len([label for label in labels if label]) > 1:
-        legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8.5)
-        literal(legend.get_texts())
-
-
-def _lines(table: xr.Dataset, variable: str, x: str, argument: str) -> list[tuple[str, xr.Dataset]]:
-    """Return the lines that a figure over `x` has, and what they are called."""
-    dims = [dim for dim in table[variable].dims if dim != x]
-    if len(dims) > 1:
-        raise InputError(f"`{argument}` has dims {show(dims)} besides {x!r}; at most one can become lines. Use .sel().")
-    along = dims[0] if dims else None
-    return [
-        (name, table if along is None else table.isel({along: at})) for at, name in enumerate(_line_names(table, along))
-    ]
-
-
-def _line_names(table: xr.Dataset, dim: Hashable | None) -> list[str]:
-    """Return what the lines along a dim are called; without one, the name of the only line."""
-    if dim is None:
-        alone = "method" in table.coords and table["method"].ndim == 0
-        return [short(method_words(table["method"].item()) if alone else "", 30)]
-    return [short(method_words(name), 30) for name in labels_of(table, dim)]
-
-
-def _row_names(table: xr.Dataset, dims: tuple[Hashable, ...]) -> list[str]:
-    parts = [
-        _line_names(table, dim) if dim == "method" else [f"{dim} {short(name, 20)}" for name in labels_of(table, dim)]
-        for dim in dims
-    ]
-    return [", ".join(row) for row in product(*parts)] if dims else _line_names(table, None)
+    style.legend(ax)
+    words = "sample size" if x in ("size", "n_samples") else x.replace("_", " ")
+    return finished(ax, title, x=words, y=COVERED, grid="y")
 
 
 def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", mark: float | None = None) -> Axes:
@@ -179,42 +282,29 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     >>> cs.plot_prior(curve).get_ylabel()
     'error rate'
     """
-    need(result, {"estimate", "prior"}, "result", "prior_curve() or separate_cv(prior=[...])")
+    dims = {"prior", "method", "configuration"}
+    drawable(result, "result", "prior_curve() or separate_cv(prior=[...])", ("estimate", "prior"), dims)
     if "prior" not in result["estimate"].dims:
         raise InputError("`result` has one prior only; a curve needs several, as from prior_curve().")
-    one_table(result, "estimate", {"prior", "method", "configuration"}, "result")
-    lines = _lines(result, "estimate", "prior", "result")
+    lines = style.lines_of(result, "estimate", "result", "prior")
     ax = axes(ax, 6.4, 3.6)
     prior = result["prior"].values.astype(float)
     for at, (name, one) in enumerate(lines):
-        style = line_style(at)
+        colour, dash = (style.line_style(at)[part] for part in ("color", "ls"))
         if {"conf_low", "conf_high"} <= set(result.data_vars):
             low, high = one["conf_low"].values.astype(float), one["conf_high"].values.astype(float)
-            ax.fill_between(prior, low, high, color=style["color"], alpha=0.15, lw=0)
-        ax.plot(prior, one["estimate"].values, color=style["color"], ls=style["ls"], lw=1.7, label=name)
-        _classical(ax, one, style["color"], labelled=at == 0)
+            ax.fill_between(prior, low, high, color=colour, alpha=0.15, lw=0)
+        ax.plot(prior, one["estimate"].values, color=colour, ls=dash, lw=1.7, label=name)
+        if "classical" in one and one["classical"].ndim == 0 and np.isfinite(float(one["classical"])):
+            label = "_nolegend_" if at else "classical CV"
+            ax.axhline(float(one["classical"]), color=colour, lw=1, ls=style.DASHED, label=label, zorder=1)
     if mark is not None:
-        ax.axvline(float(mark), color=MUTED, lw=1, ls=(0, (1, 1.5)), label=f"prior {float(mark):g}")
-    ax.set_xlabel(_prior_label(result))
-    ax.set_ylabel("error rate")
+        ax.axvline(float(mark), color=MUTED, lw=1, ls=style.DOTTED, label=f"prior {float(mark):g}")
     ax.set_ylim(bottom=0)
-    calm(ax, grid="y")
-    _legend(ax)
-    return titled(ax, title)
-
-
-def _classical(ax: Axes, one: xr.Dataset, colour: str, *, labelled: bool) -> None:
-    """Draw what classical cross-validation gives, whatever the prior, where the result knows it."""
-    if "classical" in one and one["classical"].ndim == 0 and np.isfinite(float(one["classical"])):
-        label = "classical CV" if labelled else "_nolegend_"
-        ax.axhline(float(one["classical"]), color=colour, lw=1, ls=(0, (5, 2)), label=label, zorder=1)
-
-
-def _prior_label(result: xr.Dataset) -> str:
-    for name in ("prior_class", "class", "label_class"):
-        if name in result.coords and result[name].ndim == 0:
-            return f"probability of class {short(result[name].item(), 24)} in the population"
-    return "probability of the first class in the population"
+    style.legend(ax)
+    known = "prior_class" in result.coords and result["prior_class"].ndim == 0
+    which = f"class {short(result['prior_class'].item(), 24)}" if known else "the first class"
+    return finished(ax, title, x=f"probability of {which} in the population", y="error rate", grid="y")
 
 
 def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> Axes:
@@ -247,36 +337,24 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     >>> cs.plot_dropping(after).get_ylabel()
     'configurations trained'
     """
-    need(result, {"dropped_after"}, "result", "bbcd()")
-    one_table(result, "dropped_after", {"configuration"}, "result")
+    drawable(result, "result", "bbcd()", ("dropped_after",), {"configuration"})
     ax = axes(ax, 6.4, 3.2)
     after = result["dropped_after"].values.astype(float)
-    total, folds = len(after), _fold_count(result, after)
-    fold = np.arange(1, folds + 1)
-    alive = np.array([int((~(after < number)).sum()) for number in fold])  # dropped after fold f: trained up to f
-    edges = np.arange(0.5, folds + 1)
+    total, dropped = len(after), after[np.isfinite(after)]
+    folds = int(dropped.max(initial=0)) + 1
+    if "models_trained" in result and len(dropped) < total:  # survivors are trained on every fold
+        folds = round((float(result["models_trained"]) - float(dropped.sum())) / (total - len(dropped)))
+    fold, edges = np.arange(1, folds + 1), np.arange(0.5, folds + 1)
+    alive = total - (after[:, None] < fold).sum(axis=0)  # dropped after fold f: trained up to f
     saved: dict[str, Any] = {"fc": "white", "ec": MUTED, "hatch": "////", "lw": 0.6}
     ax.stairs(np.full(folds, total), edges, baseline=alive, fill=True, label="saved", **saved)
     ax.stairs(alive, edges, fill=True, fc=HONEST, ec=HONEST, alpha=0.9, label="trained")
-    ax.set_xlim(0.5, folds + 0.5)
-    ax.set_ylim(0, total * 1.04)
+    ax.set(xlim=(0.5, folds + 0.5), ylim=(0, total * 1.04))
     if folds <= 20:
         ax.set_xticks(fold)
-    ax.set_xlabel("fold, in the order of training")
-    ax.set_ylabel("configurations trained")
-    calm(ax)
-    done = int(alive.sum())
-    heading = f"{count(done)} of {count(total * folds)} models trained"
+    heading = f"{count(alive.sum())} of {count(total * folds)} models trained"
     if "speed_up" in result and np.isfinite(float(result["speed_up"])):
         heading += f", {float(result['speed_up']):.1f} times as fast"
     ax.legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", fontsize=8.5)
-    return titled(ax, f"{title}: {heading}" if title else heading, fontsize=10)
-
-
-def _fold_count(result: xr.Dataset, after: np.ndarray) -> int:
-    """Return the number of folds: from the models trained, which count each configuration's folds."""
-    dropped = after[np.isfinite(after)]
-    kept = len(after) - len(dropped)
-    if "models_trained" in result and kept:
-        return round((float(result["models_trained"]) - float(dropped.sum())) / kept)
-    return int(dropped.max()) + 1 if len(dropped) else 1
+    heading = f"{title}: {heading}" if title else heading
+    return finished(ax, heading, x="fold, in the order of training", y="configurations trained", fontsize=10)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from cvstats._check import InputError, show
+from cvstats.tables.words import labels_of, method_words, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,8 @@ INK, MUTED, RULE = "#1b1b1b", "#6b6b6b", "#c8c8c8"
 HONEST, CLAIM, THIRD = "#0072b2", "#d55e00", "#009e73"
 COLOURS = (INK, HONEST, CLAIM, THIRD, "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 3)), (0, (3, 1)), (0, (1, 3)))
+DASHED, DOTTED = (0, (5, 2)), (0, (1, 1.5))
+DASHES = ("-", DASHED, DOTTED, (0, (5, 1.5, 1, 1.5)), (0, (8, 3)), (0, (3, 1)), (0, (1, 3)))
 
 
 def axes(ax: Axes | None, width: float = 6.4, height: float = 3.6) -> Axes:
@@ -45,15 +47,8 @@ def line_style(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
 
 
-def titled(ax: Axes, title: str, **options: Any) -> Axes:
-    """Put a title, if there is one, above the left end of the axes; return the axes."""
-    if title:
-        literal([ax.set_title(title, loc="left", **options)])
-    return ax
-
-
-def calm(ax: Axes, *, grid: str = "") -> None:
-    """Leave the two axes that carry a scale, and a light grid along one of them."""
+def finished(ax: Axes, title: str = "", *, x: str = "", y: str = "", grid: str = "", **options: Any) -> Axes:
+    """Return the axes with names, few lines, an unobtrusive grid and, unless it is empty, a title."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -62,6 +57,10 @@ def calm(ax: Axes, *, grid: str = "") -> None:
     if grid:
         ax.grid(axis=grid, color=RULE, lw=0.6)  # type: ignore[arg-type]
         ax.set_axisbelow(True)
+    ax.set(xlabel=x or ax.get_xlabel(), ylabel=y or ax.get_ylabel())
+    if title:
+        literal([ax.set_title(title, loc="left", **options)])
+    return ax
 
 
 def literal(texts: Iterable[Text]) -> None:
@@ -75,15 +74,16 @@ def width_of(ax: Axes) -> float:
     return float(ax.get_figure(root=True).get_figwidth() * ax.get_position(original=True).width)  # type: ignore[union-attr]
 
 
-def legend_above(ax: Axes, most: int) -> None:
-    """Put the legend above the axes, in as many columns as fit."""
+def legend(ax: Axes, above: int = 0) -> None:
+    """Explain several marks outside the axes: at the right, or in up to `above` columns on top."""
     handles, labels = ax.get_legend_handles_labels()
-    if len(labels) > 1:
-        room = width_of(ax) > 4
-        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(most, len(labels))}
-        if not room:  # row names push the axes to the right
-            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 2, "columnspacing": 1.0}
-        ax.legend(handles, labels, frameon=False, fontsize=8.5 if room else 8, **place)
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    if above and width_of(ax) > 4:
+        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(above, len(labels))}
+    elif above:  # row names push the axes to the right
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 2, "columnspacing": 1.0, "fontsize": 8}
+    if len([label for label in labels if label]) > 1:
+        literal(ax.legend(handles, labels, **{"frameon": False, "fontsize": 8.5, **place}).get_texts())
 
 
 def row_labels(ax: Axes, names: list[str]) -> None:
@@ -94,17 +94,35 @@ def row_labels(ax: Axes, names: list[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def need(result: Any, names: set[str], argument: str, source: str) -> None:
-    """Raise unless `result` is a Dataset with the variables that a figure draws."""
+def drawable(result: Any, argument: str, source: str, needed: Sequence[str], dims: set[str] | None = None) -> None:
+    """Raise unless `result` has the variables of a figure, the first of them without other dims than those shown."""
     if not isinstance(result, xr.Dataset):
         raise InputError(f"`{argument}` must be a result (Dataset) from {source}; got {type(result).__name__}.")
-    lost = sorted(names - {str(name) for name in result.variables})
+    lost = [name for name in needed if name not in result.variables]
     if lost:
         raise InputError(f"`{argument}` must come from {source}: it lacks {show(lost)}.")
-
-
-def one_table(result: xr.Dataset, variable: str, allowed: set[str], argument: str) -> None:
-    """Raise when there are dims left that a figure cannot show."""
-    extra = [dim for dim in result[variable].dims if dim not in allowed]
+    extra = [dim for dim in result[needed[0]].dims if dims is not None and dim not in dims]
     if extra:
         raise InputError(f"`{argument}` has dims {show(extra)}; pick one first with .sel().")
+
+
+def lines_of(table: xr.Dataset, variable: str, argument: str, *shown: str) -> list[tuple[str, xr.Dataset]]:
+    """Return the parts of a table that become lines, with their names: at most one dim besides those shown."""
+    dims = [dim for dim in table[variable].dims if dim not in shown]
+    if len(dims) > 1:
+        known = " and ".join(map(repr, shown))
+        raise InputError(
+            f"`{argument}` has dims {show(dims)} besides {known}; at most one can become lines. Use .sel()."
+        )
+    if not dims:
+        return [(line_names(table, "method")[0], table)]
+    return [(name, table.isel({dims[0]: at})) for at, name in enumerate(line_names(table, dims[0]))]
+
+
+def line_names(table: xr.Dataset, dim: Hashable, longest: int = 30) -> list[str]:
+    """Return the names along a dim as a figure shows them; methods in words."""
+    words = method_words if dim == "method" else str
+    labels = (
+        labels_of(table, dim) if dim in table.dims else [table["method"].item() if "method" in table.coords else ""]
+    )
+    return [short(words(name), longest) for name in labels]

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, entropy, show
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import map_blocks, problem_on
 from cvstats.cube.make import check_cube, check_form
 from cvstats.intervals import get_method
-from cvstats.judge import Rules
+from cvstats.judge import Rules, scored
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.resample import Draws
-from cvstats.select import Select, select_best
+from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, label_check, units_of
+from cvstats.select import Select, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once
 from .common import final_choice, folds_of, optimism
-from .race import Race, Ruling, timetable
 from .registry import needs_folds, protocol
 
 
@@ -106,22 +111,15 @@ def bbcd(
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
-        replay = _replay(race, race.draws(part, None, times, rules.seed, strata), threshold, least)
-        alive, trained = replay["alive"], replay["trained"]
+        alive, replay = race.replay(race.draws(part, None, times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
         out = assemble(run, kept, asked)
         full = final_choice(part, found, select=select, scores=own)
-        variables = {
-            "dropped_after": ("configuration", replay["dropped_after"]),
-            "p_worse": ("configuration", replay["p_worse"]),
-            "models_trained": int(trained.sum()),
-            "speed_up": float(replay["available"].sum() / trained.sum()),
-            "full_selected": full.label,
-            "full_naive": full.value,
-            "cost": optimism(found, full.value, run.choice.value),
-        }
-        return out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0}).assign(variables)
+        cost = {"full_selected": full.label, "full_naive": full.value}
+        cost["cost"] = optimism(found, full.value, run.choice.value)
+        out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
+        return out.assign({**replay, **cost})
 
     out = map_batches(one, cube, score(cube, found))
     warn_once("bbcd", [*asked.doubts.notes(), *notes])
@@ -203,13 +201,13 @@ def drop_configurations(
         alive = race.trained.all(axis=0)
         if not alive.any():
             raise InputError(_NOBODY)
-        ruling = Ruling(np.full(len(alive), np.nan), None)
+        p_worse, best = np.full(len(alive), np.nan), -1
         if int(race.present.any(axis=1).sum()) >= least:
-            ruling = race.rule(race.draws(part, draws, times, seed, strata), race.present, alive)
+            p_worse, best = race.rule(race.draws(part, draws, times, seed, strata), race.present, alive)
         variables = {
-            "keep": ("configuration", alive & ~(ruling.p_worse > threshold)),
-            "p_worse": ("configuration", ruling.p_worse),
-            "best": names_of(part["configuration"].values, -1 if ruling.best is None else ruling.best),
+            "keep": ("configuration", alive & ~(p_worse > threshold)),
+            "p_worse": ("configuration", p_worse),
+            "best": names_of(part["configuration"].values, best),
         }
         return xr.Dataset(variables, coords={"configuration": part["configuration"].variable})
 
@@ -224,32 +222,142 @@ _NOBODY = (
 )
 
 
-def _replay(race: Race, draws: Draws, threshold: float, least: int) -> dict[str, np.ndarray]:
-    """Take the folds in order and return who is alive at the end, and when and why the others were dropped."""
-    steps, has = race.steps, race.trained
-    alive = np.ones(has.shape[1], bool)
-    dropped = np.full(len(alive), np.nan)
-    p_worse = np.full(len(alive), np.nan)
-    for number, name in enumerate(steps):
-        gone = alive & ~has[number]
-        dropped[gone], alive[gone] = number, False
-        if not alive.any():
-            raise InputError(_NOBODY)
-        so_far = race.present & (race.step <= name)
-        if number == len(steps) - 1 or int(so_far.any(axis=1).sum()) < least:
-            continue
-        last = number == len(steps) - 2
-        ruling = race.rule(draws, so_far, alive, None if last else threshold)
-        p_worse = np.where(np.isnan(ruling.p_worse), p_worse, ruling.p_worse)
-        out = alive & (ruling.p_worse > threshold)
-        dropped[out], alive[out] = number + 1, False
-    available = np.where(has.all(axis=0), len(steps), np.argmin(has, axis=0))
-    trained = np.where(np.isnan(dropped), len(steps), np.minimum(dropped, available)).astype(int)
-    return {"alive": alive, "dropped_after": dropped, "p_worse": p_worse, "trained": trained, "available": available}
+HEAT = PIECE  # draws after which configurations that can no longer be dropped leave the race
+
+
+def timetable(cube: xr.DataArray) -> np.ndarray:
+    """Return when each sample of each repeat is predicted: folds in order, repeat-major."""
+    repeats = cube.sizes.get("repeat", 1)
+    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    codes, names = pd.factorize(table.ravel(), sort=True)
+    codes = np.broadcast_to(codes.reshape(table.shape), (len(table), repeats))
+    return np.asarray(codes + len(names) * np.arange(repeats))
+
+
+def presence(step: np.ndarray, steps: np.ndarray, block: Problem, *_: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what somebody in a block predicted (sample, repeat), and how much each did per step (step, column)."""
+    filled = block.filled().transpose(0, 2, 1)
+    return np.asarray(filled.any(axis=2)), np.stack([filled[step == name].sum(axis=0) for name in steps])
+
+
+class Race:
+    """The configurations of a cube without batch dims, compared on any part of its predictions.
+
+    Attributes
+    ----------
+    present : (sample, repeat) whether somebody predicted it.
+    steps : the folds, in order, in which somebody predicted something; `step` (sample, repeat) says which made it.
+    trained : (step, configuration) whether it has every prediction that somebody has in that fold.
+    """
+
+    def __init__(self, cube: xr.DataArray, metric: Metric, select: Select, step: np.ndarray | None = None) -> None:
+        if any(dim in cube.dims for dim in ("partner", "inner_repeat")):
+            raise InputError("early dropping is defined for ordinary folds, not for a cube with partners.")
+        self.metric, self.select, self.check = metric, select, label_check(cube, metric)
+        shape = cube.sizes["sample"], cube.sizes.get("repeat", 1)
+        self.step = step = np.zeros(shape, int) if step is None else step
+        steps, problem = np.unique(step), problem_on(cube, metric, compete=False)
+        self.data, parts = map_blocks(lambda known: partial(presence, step[known.rows], steps), problem)
+        self.present = np.zeros(shape, bool)
+        self.present[self.data.rows] = np.logical_or.reduce([some for some, _ in parts])
+        wanted = np.array([(self.present & (step == name)).sum() for name in steps])
+        count = np.concatenate([count for _, count in parts], axis=1)
+        self.steps, self.trained = steps[wanted > 0], (count == wanted[:, None])[wanted > 0]
+
+    def draws(self, cube: xr.DataArray, given: xr.DataArray | None, times: int, seed: int, strata: Any) -> Draws:
+        """Return the draws of every ruling; those of all samples are made once."""
+        if given is not None:
+            return given_draws(given, cube)
+        group, layer = units_of(cube, self.metric, strata)
+        n, check = cube.sizes["sample"], self.check
+        return Bootstrap(n, times, seed, group=group, strata=layer, check=check, judging=False).remembered()
+
+    def replay(self, draws: Draws, threshold: float, least: int) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return who survives all folds, and what a result says of the race; a gap counts as dropped there."""
+        has, last = self.trained, len(self.steps)
+        alive = np.ones(has.shape[1], bool)
+        dropped, p_worse = np.full(len(alive), np.nan), np.full(len(alive), np.nan)
+        for number, name in enumerate(self.steps, 1):
+            gone = alive & ~has[number - 1]
+            dropped[gone], alive[gone] = number - 1, False
+            if not alive.any():
+                raise InputError(_NOBODY)
+            so_far = self.present & (self.step <= name)
+            if number == last or int(so_far.any(axis=1).sum()) < least:
+                continue
+            p, _ = self.rule(draws, so_far, alive, threshold if number < last - 1 else None)
+            p_worse = np.where(np.isnan(p), p_worse, p)
+            out = alive & (p > threshold)
+            dropped[out], alive[out] = number, False
+        available = np.where(has.all(axis=0), last, np.argmin(has, axis=0))
+        trained = np.fmin(dropped, available).astype(int)
+        return alive, {
+            "dropped_after": ("configuration", dropped),
+            "p_worse": ("configuration", p_worse),
+            "models_trained": int(trained.sum()),
+            "speed_up": float(available.sum() / trained.sum()),
+        }
+
+    def rule(
+        self, draws: Draws, present: np.ndarray, alive: np.ndarray, threshold: float | None = None
+    ) -> tuple[np.ndarray, int]:
+        """Compare the configurations in `alive` with the best of them on the predictions in `present`.
+
+        Returns how often each is worse, NaN for those that are not in the race, and the best, -1 without one. With a
+        threshold, no draws are spent on configurations that can no longer exceed it; their p is NaN.
+        """
+        data, worse, usable = self._part(present, alive), np.full(len(alive), np.nan), 0
+        everything = Given(np.ones((1, draws.n), np.int32))
+        if not self.check.on(data.rows).chosen(everything.on(data.rows).values)[0]:
+            return worse, -1
+        edges = [0, draws.times] if threshold is None or draws.times <= HEAT else [0, HEAT, draws.times]
+        _, (plain, table) = scored(self.metric, data, everything, Part(draws, 0, edges[1]))
+        best = self._best(data, plain[0], draws)
+        if best < 0:
+            return worse, -1
+        columns = left = np.flatnonzero(alive)
+        worse[left] = 0.0
+        for start, stop in pairwise(edges):
+            if start:  # the best runs along
+                columns = np.union1d(left, best)
+                racing = replace(data, eligible=np.isin(np.arange(len(alive)), columns))
+                _, (table,) = scored(self.metric, racing, Part(draws, start, stop))
+            own = table[:, columns == best]
+            lost = (table < own if self.metric.sign > 0 else table > own).sum(axis=0)
+            worse[left] += lost[np.searchsorted(columns, left)]
+            usable += int((~np.isnan(table)).any(axis=1).sum())
+            rest = draws.times - stop
+            if rest and threshold is not None:
+                hopeless = (worse[left] + rest) / (usable + rest) <= threshold
+                worse[left[hopeless]] = np.nan  # cannot be dropped any more
+                left = left[~hopeless]
+                if not left.size:
+                    break
+        return worse / usable if usable else np.full(len(alive), np.nan), best
+
+    def _part(self, present: np.ndarray, alive: np.ndarray) -> Problem:
+        """Return the predictions in `present` of the configurations in `alive`, as if no others had been made."""
+        rows = np.asarray(present.any(axis=1))
+        begun = int(np.flatnonzero(present.any(axis=0))[-1]) + 1
+        present = present[:, :begun]
+        data, whole = self.data.repeats(slice(begun)), bool(present[rows].all())
+        p = data.p if whole else np.where(present[:, None, :], data.p, np.nan)
+        return replace(data, p=p, rows=rows, eligible=alive, gaps=not whole)
+
+    def _best(self, data: Problem, plain: np.ndarray, draws: Draws) -> int:
+        """Return the configuration that `select` takes on the predictions so far."""
+        scores, error = np.full((2, len(data.eligible)), np.nan)
+        scores[data.eligible] = plain
+        if np.isnan(scores).all():
+            return -1
+        needed = needs_std_error(self.select)
+        if needed:
+            error[data.eligible] = np.nanstd(scored(self.metric, data, draws)[1][0], axis=0, ddof=1)
+        given = {"std_error": error if needed else None, "complexity": data.complexity}
+        return int(self.select(scores, direction=self.metric.direction, **given))
 
 
 def _check_threshold(threshold: object) -> float:
-    number = isinstance(threshold, (int, float, np.floating, np.integer)) and not isinstance(threshold, bool)
-    if not number or not 0 < float(threshold) <= 1:  # type: ignore[arg-type]
+    if not is_number(threshold) or not 0 < threshold <= 1:
         raise InputError(f"`threshold` must be a probability in (0, 1], such as 0.99; got {show([threshold])}.")
-    return float(threshold)  # type: ignore[arg-type]
+    return float(threshold)

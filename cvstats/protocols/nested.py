@@ -103,13 +103,8 @@ def ncv(
 
     out = listened(notes, lambda: map_batches(one, cube, inner))
     warn_once("ncv", notes)
-    return result(
-        out,
-        method="ncv" if inner_kind == "cv" else "cv2",
-        metric=bound.name,
-        call=call_text("ncv", metric=bound.name, inner_kind=inner_kind, average=average),
-        cube=cube,
-    )
+    call = call_text("ncv", metric=bound.name, inner_kind=inner_kind, average=average)
+    return result(out, method="ncv" if inner_kind == "cv" else "cv2", metric=bound.name, call=call, cube=cube)
 
 
 def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, notes: list[str]) -> xr.Dataset:
@@ -131,30 +126,24 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, 
         lost = undefined & run
         where = f" of repeat {show(cube['repeat'].values[[repeat]])}" if repeats > 1 else ""
         notes.extend([_undecided(inside, metric, held, lost) + where] if lost.any() else warned)
-    by_fold = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...)
-    values = by_fold.values.reshape(by_fold.sizes["configuration"], len(folds), repeats)
-    each = values[chosen, np.arange(len(folds))[:, None], np.arange(repeats)]
-    each = np.where(chosen >= 0, each, np.nan)
+    values = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...).values.reshape(-1, *chosen.shape)
+    each = np.where(chosen >= 0, np.take_along_axis(values, np.maximum(chosen, 0)[None], axis=0)[0], np.nan)
     estimate = float(each[run].mean()) if average == "fold" else combined_score(cube, metric, folds, chosen)
     final = final_choice(cube, metric, average=average)
-    dims, shape = ["outer_fold"], [len(folds)]
-    coords = {"outer_fold": folds, "configuration": cube["configuration"].variable}
-    if "repeat" in cube.dims:
-        dims, shape = [*dims, "repeat"], [*shape, repeats]
-        coords |= {"repeat": cube["repeat"].variable} if "repeat" in cube.coords else {}
-    names = cube["configuration"].values
-    return xr.Dataset(
-        {
-            "estimate": estimate,
-            "fold_estimate": (dims, each.reshape(shape)),
-            "selected_fold": (dims, names_of(names, chosen).reshape(shape)),
-            "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
-            "naive": final.value,
-            "optimism": optimism(metric, final.value, estimate),
-            "selected": final.label,
-        },
-        coords=coords,
-    )
+    names, several = cube["configuration"].values, "repeat" in cube.dims
+    table = {"fold_estimate": each, "selected_fold": names_of(names, chosen)}
+    variables = {
+        "estimate": estimate,
+        **{name: (("outer_fold", "repeat"), v) if several else ("outer_fold", v[:, 0]) for name, v in table.items()},
+        "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
+        "naive": final.value,
+        "optimism": optimism(metric, final.value, estimate),
+        "selected": final.label,
+    }
+    coords = {"outer_fold": folds} | {
+        dim: cube.coords[dim].variable for dim in ("configuration", "repeat") if dim in cube.coords
+    }
+    return xr.Dataset(variables, coords)
 
 
 def _inside(inner: xr.DataArray, held: np.ndarray, number: int) -> xr.DataArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,16 +13,19 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_level, entropy, show
 from cvstats._results import call_text, qualifiers, result
 from cvstats.cube.align import map_batches
+from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_cube, class_names
+from cvstats.judge import scored
 from cvstats.metrics import Metric, bind, get_metric, prior_error, resolve_prior
+from cvstats.resample import Bootstrap, Given, codes_of
 
 from .bootstrap import check_times, warn_once
-from .class_means import ClassDraws, check_loss, class_draws
 from .registry import needs_no_partners, needs_partners, protocol
 
 PriorGiven = float | Mapping[Any, Any] | Any
 
-LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
+NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high")
+LOSSES = ("error_rate", "brier", "log_loss", "smoothed_error_rate")
 FEW = 5  # samples of a class below which no interval is given
 NO_PRIOR = (
     "without a prior only class errors are returned, because classes sampled separately do not tell how frequent they "
@@ -90,7 +93,12 @@ def separate_cv(
     >>> out.estimate.values.round(3), out.class_error.values.round(3)
     (array([0.179]), array([[0.064, 0.192]]))
     """
-    _check_partner(cube, wanted=True)
+    check_cube(cube)
+    if "partner" not in cube.dims:
+        raise InputError(
+            "`cube` has no dimension 'partner', so it is not a separate-sampling cube; see pairs() for the design. "
+            "prior_reweighted_cv() approximates it from ordinary folds."
+        )
     return _estimates(cube, metric, prior=prior, level=level, times=times, rng=rng, method="separate_cv")
 
 
@@ -136,7 +144,9 @@ def prior_reweighted_cv(
     >>> cs.prior_reweighted_cv(ordinary, prior={0: 0.1}, rng=1).estimate.values.round(3)
     array([0.195])
     """
-    _check_partner(cube, wanted=False)
+    check_cube(cube)
+    if "partner" in cube.dims:
+        raise InputError("`cube` is a separate-sampling cube (dimension 'partner'); use separate_cv().")
     if prior is None:
         raise InputError(
             "`prior` is required: give {label: probability}. classical_cv() weights by the sampling ratio."
@@ -317,17 +327,6 @@ def own_partner(cube: xr.DataArray) -> xr.DataArray:
     return cube.isel({**places, "partner": place}).drop_vars("partner", errors="ignore")
 
 
-def _check_partner(cube: xr.DataArray, *, wanted: bool) -> None:
-    check_cube(cube)
-    if wanted and "partner" not in cube.dims:
-        raise InputError(
-            "`cube` has no dimension 'partner', so it is not a separate-sampling cube; see pairs() for the design. "
-            "prior_reweighted_cv() approximates it from ordinary folds."
-        )
-    if not wanted and "partner" in cube.dims:
-        raise InputError("`cube` is a separate-sampling cube (dimension 'partner'); use separate_cv().")
-
-
 def _shown(prior: Any) -> str | None:
     return None if prior is None else str(dict(prior) if isinstance(prior, Mapping) else prior)[:80]
 
@@ -344,20 +343,24 @@ def _estimates(
     classical: bool = False,
 ) -> xr.Dataset:
     """Return class errors and their average under each prior; without `times` no limits."""
-    level = check_level(level)
-    bound = check_loss(get_metric(metric), cube)
-    names = class_names(cube)
-    assert names is not None
+    level, loss, names = check_level(level), get_metric(metric), class_names(cube)
+    if names is None:
+        raise InputError("class errors are for class labels, but the cube holds numbers. Use cv() or winner().")
+    if loss.family != "mean" or loss.direction != "minimize" or loss.uses == "value":
+        raise InputError(
+            f"`metric` must be a mean of per-sample losses ({', '.join(LOSSES)}), because class errors are means over "
+            f"the samples of a class; got {loss.name!r}."
+        )
     table = None if prior is None else prior_table(prior, cube, names)
     if times is not None:
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
-    bound = bind(bound, own_partner(cube) if classical else cube, notes)
+    bound = bind(loss, own_partner(cube) if classical else cube, notes)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        draws = class_draws(own_partner(part) if classical else part, bound, times or 0, seed)
-        out = _summary(draws, np.array(names, dtype=object), table, classical, level, notes)
+        errors = class_errors(own_partner(part) if classical else part, bound, names, times or 0, seed)
+        out = _summary(errors, np.array(names, dtype=object), table, level, classical=classical, notes=notes)
         return out.assign_coords(configuration=part["configuration"].variable)
 
     out = map_batches(one, cube)
@@ -376,34 +379,98 @@ def _estimates(
 
 
 def _summary(
-    draws: ClassDraws, names: np.ndarray, priors: Priors | None, classical: bool, level: float, notes: list[str]
+    errors: ClassErrors, names: np.ndarray, priors: Priors | None, level: float, *, classical: bool, notes: list[str]
 ) -> xr.Dataset:
     """Return estimates and limits of one cube without batch dims."""
+    times, few = len(errors.by_class) - 1, errors.size < FEW
     tails = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
-    few, flat = draws.size < FEW, draws.spread == 0
+    point, spread, *limits = _described(errors.by_class, tails)
+    flat = spread == 0
     still = ~few & flat.all(axis=0)
-    if draws.times and few.any():
+    if times and few.any():
         notes.append(f"classes {show(names[few])} have fewer than {FEW} samples, so limits are NaN")
     elif still.any():
         notes.append(
             f"the error of classes {show(names[still])} does not vary over draws, so its limits are NaN and overall "
             "limits lack its uncertainty"
         )
-    spread, limits = np.where(few, np.nan, draws.spread), np.where(few | flat, np.nan, draws.class_limits(tails))
-    by_class = {"error": draws.point, "std_error": spread, "conf_low": limits[0], "conf_high": limits[1]}
-    variables: dict[str, Any] = {
-        f"class_{name}": (("configuration", "label_class"), values) for name, values in by_class.items()
-    }
+    low, high = np.where(few | flat, np.nan, limits[:2])
+    each = {"error": point, "std_error": np.where(few, np.nan, spread), "conf_low": low, "conf_high": high}
+    variables: dict[str, Any] = {f"class_{name}": (("configuration", "label_class"), v) for name, v in each.items()}
     if priors is not None or classical:
-        overall, error, ends = draws.overall(None if priors is None else priors.weights, tails)
-        error, ends = np.where(few.any(), np.nan, error), np.where(few.any() | (error == 0), np.nan, ends)
+        weights: Any = [] if priors is None else priors.weights  # a class of prior 0 may have no error
+        at_priors = [errors.by_class[..., row > 0] @ row[row > 0] for row in weights] or [errors.overall]
+        point, spread, *limits = _described(np.stack(at_priors, axis=-1), tails)
+        ends = np.where(few.any() | (spread == 0), np.nan, limits)
         curve = priors is not None and priors.curve
-        for name, values in zip(("estimate", "std_error", *LIMITS), (overall, error, *ends), strict=True):
-            variables[name] = (("configuration", "prior"), values.T) if curve else ("configuration", values[0])
+        for name, v in zip(NUMBERS, (point, np.where(few.any(), np.nan, spread), *ends), strict=True):
+            variables[name] = (("configuration", "prior"), v) if curve else ("configuration", v[:, 0])
     if classical:
-        variables["class_prior"] = ("label_class", draws.share)
-    if not draws.times:
-        return xr.Dataset(
-            {name: variables[name] for name in ("class_error", "estimate", "class_prior") if name in variables}
-        )
-    return xr.Dataset({**variables, "n_draws": draws.times})
+        variables["class_prior"] = ("label_class", errors.share)
+    if times:
+        return xr.Dataset({**variables, "n_draws": times})
+    return xr.Dataset({name: v for name, v in variables.items() if name in ("class_error", "estimate", "class_prior")})
+
+
+def _described(table: np.ndarray, tails: Sequence[float]) -> list[np.ndarray]:
+    """Return the first row (all samples), and the spread and quantiles of the others (draws); NaN without any."""
+    point, drawn = table[0], table[1:]
+    if not len(drawn):
+        return [point, *[np.full(point.shape, np.nan)] * (1 + len(tails))]
+    return [point, drawn.std(axis=0, ddof=1), *np.quantile(drawn, tails, axis=0)]
+
+
+@dataclass(frozen=True)
+class ClassErrors:
+    """Errors of every configuration on all samples (first row) and in every draw, and how the classes are filled."""
+
+    overall: np.ndarray  # (1 + draw, configuration)
+    by_class: np.ndarray  # (1 + draw, configuration, class)
+    size: np.ndarray  # samples, or groups, of each class
+    share: np.ndarray  # of the weight
+
+
+def class_errors(cube: xr.DataArray, metric: Metric, names: list[Any], times: int, seed: int) -> ClassErrors:
+    """Return mean losses by class; classes are drawn separately, groups whole."""
+    rows = surveyed(problem_on(cube, metric, compete=False)).rows
+    cube = cube if rows.all() else cube.isel(sample=rows)
+    label = cube["label"].values
+    code = np.select([label == name for name in names], np.arange(len(names)), -1)
+    group, unit = codes_of(cube, None, "groups"), code
+    if group is not None:
+        low, high = np.full(group.max() + 1, len(names)), np.full(group.max() + 1, -1)
+        np.minimum.at(low, group, code)
+        np.maximum.at(high, group, code)
+        if (low != high).any():
+            raise InputError(
+                f"`cube`: {int((low != high).sum())} of {len(low)} groups hold samples of several classes; classes "
+                "that were sampled separately are drawn separately, so every group must lie in one class."
+            )
+        unit = low
+    weight = cube["weight"].values if "weight" in cube.coords else np.ones(len(code))
+    share = np.bincount(code, weight, minlength=len(names)) / weight.sum()
+    strata = np.unique(code, return_inverse=True)[1]
+    everything = Given(np.ones((1, len(code)), np.int32))
+    draws = [everything, *([Bootstrap(len(code), times, seed, group=group, strata=strata)] if times else [])]
+    data = problem_on(cube, metric, compete=False)
+    losses = [metric, *(within_class(metric, number) for number in range(len(names)))]
+    overall, *each = (np.concatenate(scored(loss, data, *draws)[1]) for loss in losses)
+    return ClassErrors(overall, np.stack(each, axis=-1), np.bincount(unit, minlength=len(names)), share)
+
+
+def within_class(metric: Metric, code: int) -> Metric:
+    """Return the mean loss over the samples of one class as a metric."""
+
+    def ingredients(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+        (loss,) = metric.ingredients(y, p, k)
+        return [(y == code) & loss if loss.dtype == bool else np.where(y == code, loss, 0.0)]
+
+    return replace(
+        metric,
+        family="smooth",
+        monotone=0,
+        requires="",
+        ingredients=ingredients,
+        label_parts=lambda y, k: [(y == code).astype(float)],
+        formula=lambda sums, labels: np.asarray(sums[0] / labels[1]),
+    )

@@ -69,22 +69,20 @@ def combined_score(cube: xr.DataArray, metric: Metric, folds: np.ndarray, chosen
 
     NaN when a fold with predictions chose nothing (-1); nothing chose for a sample that is in no fold.
     """
-    where = {
-        dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in ("sample", "repeat") if dim in cube.dims
-    }
-    repeats = cube.sizes.get("repeat", 1)
-    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    repeats, n = cube.sizes.get("repeat", 1), cube.sizes["sample"]
+    table = cube["fold"].transpose("sample", ...).values.reshape(n, -1)
     order = np.argsort(folds, kind="stable")
     code = order[np.searchsorted(folds, table, sorter=order)]
     own = np.broadcast_to(chosen, (len(folds), repeats))[code, np.arange(repeats)]
+    dims = ["sample", "repeat"] if "repeat" in cube.dims else ["sample"]
     known, place = (
-        xr.DataArray(np.broadcast_to(part, own.shape).reshape([len(at) for at in where.values()]), dims=list(where))
+        xr.DataArray(np.broadcast_to(part, own.shape).reshape([cube.sizes[dim] for dim in dims]), dims=dims)
         for part in (folds[code] == table, own)
     )
-    if bool((known & (place < 0)).any()):
-        others = [dim for dim in cube.dims if dim not in where]
-        if bool((known & (place < 0) & cube.notnull().any(others)).any()):
-            return np.nan
+    lost = known & (place < 0)
+    if bool(lost.any()) and bool((lost & cube.notnull().any([dim for dim in cube.dims if dim not in dims])).any()):
+        return np.nan
+    where = {dim: xr.DataArray(np.arange(cube.sizes[dim]), dims=[dim]) for dim in dims}
     gone = [name for name, coord in cube.coords.items() if "configuration" in coord.dims]
     picked = cube.drop_vars(gone).isel({**where, "configuration": place}).where(known & (place >= 0))
     return float(score(picked.expand_dims(configuration=[0]), metric).values[0])

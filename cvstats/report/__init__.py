@@ -17,7 +17,6 @@ from cvstats.formats._output import check_output, replacing
 from cvstats.metrics import Metric
 from cvstats.tables.words import better, printable, several
 
-from . import figures as figures  # which declares them
 from .analysis import Analysis
 from .blocks import SECTIONS, Page, figures_of
 from .methods import PREPROCESSING, WRITERS, paragraph

@@ -88,8 +88,7 @@ class Analysis:
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
         asked = default_metric(self.cube) if self.asked is None else self.asked
-        found: Metric = listened(self._heard, lambda: bound_metric(asked, self.cube))
-        return found
+        return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
     def within_class(self) -> bool:
@@ -157,8 +156,7 @@ class Analysis:
     @cached_property
     def scores(self) -> xr.DataArray:
         """The plain score of every configuration."""
-        found: xr.DataArray = listened([], lambda: score(self.cube, self.metric))
-        return found
+        return listened([], lambda: score(self.cube, self.metric))
 
     @cached_property
     def warned(self) -> list[str]:
@@ -183,8 +181,7 @@ class Analysis:
     @cached_property
     def about(self) -> xr.Dataset:
         """What `describe_cube` says of the predictions."""
-        found: xr.Dataset = listened([], lambda: describe_cube(self.cube))
-        return found
+        return listened([], lambda: describe_cube(self.cube))
 
     @cached_property
     def _tables(self) -> Tables:
@@ -198,7 +195,7 @@ class Analysis:
         """The optimism by number of configurations, where there are several."""
         if self.design.eligible < 2:
             return None
-        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))  # type: ignore[no-any-return]
+        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))
 
     @cached_property
     def best(self) -> xr.Dataset | None:

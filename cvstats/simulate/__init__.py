@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .fixed import expected_maximum as expected_maximum
 from .fixed import simulate_cube as simulate_cube
 from .gaussian import separate_gaussian as separate_gaussian
-from .maximum import expected_maximum as expected_maximum
 from .ripley import ripley_mixture as ripley_mixture
 from .study import coverage as coverage

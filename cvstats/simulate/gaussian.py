@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from cvstats._check import InputError, check_count, check_level, check_rng
+from cvstats._check import InputError, check_count, check_level, check_rng, is_number
 from cvstats.kernels.dealing import deal
 
-from .labels import score_cube
+from .fixed import distinct, score_cube
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -98,7 +98,7 @@ def separate_gaussian(
     k0, k1 = (k if each is None else check_count(each, name, minimum=2) for name, each in (("k0", k0), ("k1", k1)))
     repeats = check_count(repeats, "repeats")
     several = 1 if trials is None else check_count(trials, "trials")
-    extra = _shrinkage(shrinkage)
+    extra = distinct(shrinkage, "shrinkage", zero=True)
     _check_sizes((n0, n - n0), (k0, k1), k, extra)
     generator = check_rng(rng)
     cov0, cov1 = _covariances(correlation)
@@ -111,13 +111,11 @@ def separate_gaussian(
     shared = k0 == k1 == k
     ordinary_fold = fold if shared else deal(label, k, repeats, generator)
 
-    sep = _separate_scores(x, fold, n0, k0, k1, extra)
-    both = sep if shared else _separate_scores(x, ordinary_fold, n0, k, k, extra)
+    sep = _separate_scores(x, fold, n0, (k0, k1), extra)
+    both = sep if shared else _separate_scores(x, ordinary_fold, n0, (k, k), extra)
     own = np.broadcast_to(ordinary_fold[None, :, :, None, None], (*both.shape[:3], 1, both.shape[4]))
     ordinary = np.take_along_axis(both, own, axis=3)[:, :, :, 0]
-    whole = np.zeros((1, n), np.intp)
-    rule = _train(_moments(x[:, :n0], whole[:, :n0], 0), _moments(x[:, n0:], whole[:, n0:], 0), extra)
-    errors = _true_errors(rule, mean1, cov0, cov1)
+    errors = _true_errors(_rules(x, np.zeros((1, n), np.intp), n0, (0, 0), extra), mean1, cov0, cov1)
     truth = {"truth": c * errors[0] + (1 - c) * errors[1], "truth_0": errors[0], "truth_1": errors[1]}
     names = ["lda" if value == 0 else f"lda, shrinkage {value:g}" for value in extra]
     coords: dict[str, Any] = {"configuration": names, "shrinkage": ("configuration", extra), "label": ("sample", label)}
@@ -128,64 +126,49 @@ def separate_gaussian(
     return separate, score_cube(ordinary, dims, designs[1], batch=batch)
 
 
-class _Rule(NamedTuple):
-    """W(x) = slope . x + intercept."""
-
-    slope: Floats
-    intercept: Floats
-
-
-class _Remainder(NamedTuple):
-    """Count, mean and scatter of what remains of a class without each of its folds (trial, repeat, fold, ...)."""
-
-    size: Floats
-    mean: Floats
-    scatter: Floats
-
-
-def _moments(x: Floats, fold: Ints, k: int) -> _Remainder:
-    """Return the moments without each of `k` folds, or (k = 0) those of the whole class as its only entry."""
+def _remainder(x: Floats, fold: Ints, k: int) -> tuple[Floats, Floats, Floats]:
+    """Return size, mean and scatter of a class without each of `k` folds, or (k = 0) of the whole class alone."""
     trials, n, d = x.shape
-    left_out = (fold[:, None] == np.arange(k)[:, None]).astype(float) if k else np.zeros((len(fold), 1, n))
-    kept = 1 - left_out  # (repeat, fold, sample)
-    count = kept.sum(-1)
+    kept = (fold[:, None] != np.arange(k)[:, None]).astype(float) if k else np.ones((len(fold), 1, n))
+    count = kept.sum(-1)  # (repeat, fold)
     mean = np.einsum("rkn,tnd->trkd", kept, x, optimize=True) / count[..., None]
     outer = (x[..., :, None] * x[..., None, :]).reshape(trials, n, d * d)
     second = np.einsum("rkn,tne->trke", kept, outer, optimize=True).reshape(trials, *count.shape, d, d)
-    return _Remainder(count, mean, second - count[..., None, None] * mean[..., :, None] * mean[..., None, :])
+    return count, mean, second - count[..., None, None] * mean[..., :, None] * mean[..., None, :]
 
 
-def _train(zero: _Remainder, one: _Remainder, shrinkage: Floats) -> _Rule:
-    """Return the discriminants for every pair of left-out folds: (trial, repeat, fold0, fold1, configuration, ...)."""
-    n0, n1 = zero.size[:, :, None], one.size[:, None, :]
-    m0, m1 = zero.mean[:, :, :, None], one.mean[:, :, None, :]
-    pooled = (zero.scatter[:, :, :, None] + one.scatter[:, :, None, :]) / (n0 + n1 - 2)[..., None, None]
+def _rules(x: Floats, fold: Ints, n0: int, folds: tuple[int, int], shrinkage: Floats) -> tuple[Floats, Floats]:
+    """Return slope and intercept of the discriminant without each pair of folds; positive values mean class 0.
+
+    Axes: trial, repeat, fold of class 0, fold of class 1, configuration (and feature).
+    """
+    size0, mean0, scatter0 = _remainder(x[:, :n0], fold[:, :n0], folds[0])
+    size1, mean1, scatter1 = _remainder(x[:, n0:], fold[:, n0:], folds[1])
+    n0s, n1s = size0[:, :, None], size1[:, None, :]
+    m0, m1 = mean0[:, :, :, None], mean1[:, :, None, :]
+    pooled = (scatter0[:, :, :, None] + scatter1[:, :, None, :]) / (n0s + n1s - 2)[..., None, None]
     pooled = pooled[..., None, :, :] + shrinkage[:, None, None] * np.eye(FEATURES)
     apart = np.broadcast_to((m0 - m1)[..., None, :, None], (*pooled.shape[:-1], 1))
     slope: Floats = np.linalg.solve(pooled, apart)[..., 0].astype(np.float64)
-    intercept = np.log(n0 / n1)[..., None] - np.einsum("...cd,...d->...c", slope, (m0 + m1) / 2)
-    return _Rule(slope, intercept)
+    return slope, np.log(n0s / n1s)[..., None] - np.einsum("...cd,...d->...c", slope, (m0 + m1) / 2)
 
 
-def _separate_scores(x: Floats, fold: Ints, n0: int, k0: int, k1: int, shrinkage: Floats) -> Floats:
-    """Return -W of every sample (trial, repeat, sample, partner, configuration), NaN beyond a class's partners."""
-    rule = _train(_moments(x[:, :n0], fold[:, :n0], k0), _moments(x[:, n0:], fold[:, n0:], k1), shrinkage)
-    repeats, n = fold.shape
-    scores = np.full((len(x), repeats, n, max(k0, k1), shrinkage.size), np.nan)
-    r = np.arange(repeats)[:, None]
-    swapped = [np.swapaxes(part, 2, 3) for part in rule]
-    for rows, partners, by_fold in ((slice(0, n0), k1, rule), (slice(n0, n), k0, swapped)):
-        slope, intercept = (part[:, r, fold[:, rows]] for part in by_fold)  # (trial, repeat, sample, partner, ...)
-        w = np.einsum("trspcd,tsd->trspc", slope, x[:, rows], optimize=True) + intercept
-        scores[:, :, rows, :partners] = -w
+def _separate_scores(x: Floats, fold: Ints, n0: int, folds: tuple[int, int], shrinkage: Floats) -> Floats:
+    """Return scores (trial, repeat, sample, partner, configuration) of models without the folds of both."""
+    rules, (repeats, n) = _rules(x, fold, n0, folds, shrinkage), fold.shape
+    scores, each = np.full((len(x), repeats, n, max(folds), shrinkage.size), np.nan), np.arange(repeats)[:, None]
+    turned = [np.swapaxes(part, 2, 3) for part in rules]
+    for rows, partners, by_fold in ((slice(0, n0), folds[1], rules), (slice(n0, n), folds[0], turned)):
+        slope, intercept = (part[:, each, fold[:, rows]] for part in by_fold)  # (trial, repeat, sample, partner, ...)
+        scores[:, :, rows, :partners] = -np.einsum("trspcd,tsd->trspc", slope, x[:, rows], optimize=True) - intercept
     return scores
 
 
-def _true_errors(rule: _Rule, mean1: Floats, cov0: Floats, cov1: Floats) -> tuple[Floats, Floats]:
-    """Return the exact class errors (trial, configuration) of the rule trained on all samples."""
+def _true_errors(rule: tuple[Floats, Floats], mean1: Floats, cov0: Floats, cov1: Floats) -> tuple[Floats, Floats]:
+    """Return the errors of both classes (trial, configuration) of a rule made of all samples."""
     from scipy.special import ndtr
 
-    slope, intercept = rule.slope[:, 0, 0, 0], rule.intercept[:, 0, 0, 0]
+    slope, intercept = (part[:, 0, 0, 0] for part in rule)
     spread0, spread1 = (np.sqrt(np.einsum("tcd,de,tce->tc", slope, cov, slope)) for cov in (cov0, cov1))
     return ndtr(-intercept / spread0), ndtr((slope @ mean1 + intercept) / spread1)
 
@@ -201,7 +184,7 @@ def _covariances(correlation: Any) -> tuple[Floats, Floats]:
 
 def _theta(cov0: Floats, cov1: Floats, distance: Any) -> float:
     """Return the shift of the last feature that puts the classes at the given distance."""
-    if isinstance(distance, bool) or not isinstance(distance, (int, float, np.number)) or not distance > 0:
+    if not is_number(distance) or not distance > 0:
         raise InputError(f"`distance` must be a positive number; got {distance!r}.")
     between = (cov0 + cov1) / 2
     unit = np.linalg.inv(between)[-1, -1]
@@ -212,14 +195,6 @@ def _theta(cov0: Floats, cov1: Floats, distance: Any) -> float:
     if distance <= apart:
         raise InputError(f"`distance` must exceed {apart:.4g}, the distance of these covariances; got {distance!r}.")
     return float(np.sqrt(8 * (distance - apart) / unit))
-
-
-def _shrinkage(values: Any) -> Floats:
-    array = np.atleast_1d(np.asarray(values, float))
-    valid = array.ndim == 1 and array.size > 0 and bool((np.isfinite(array) & (array >= 0)).all())
-    if not valid or np.unique(array).size < array.size:
-        raise InputError(f"`shrinkage` must be distinct numbers that are not negative; got {values!r}.")
-    return array
 
 
 def _check_sizes(sizes: tuple[int, int], folds: tuple[int, int], k: int, shrinkage: Floats) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +14,7 @@ from cvstats._check import InputError, check_count, check_option, check_rng
 from cvstats.folds import inner_ids
 from cvstats.kernels.dealing import deal
 
-from .labels import score_cube
+from .fixed import distinct, score_cube
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -98,8 +98,8 @@ def ripley_mixture(
     n_test, repeats = check_count(n_test, "n_test"), check_count(repeats, "repeats")
     several = 1 if realisations is None else check_count(realisations, "realisations")
     check_option(kind, ("score", "value"), "kind")
-    grid = _positive(ridge, "ridge"), _positive(eta, "eta")
-    spread = float(np.sqrt(_positive([variance], "variance")[0]))
+    grid = distinct(ridge, "ridge"), distinct(eta, "eta")
+    spread = float(np.sqrt(distinct([variance], "variance")[0]))
     k = _folds(folds, n, repeats, inner)
     generator = check_rng(rng)
     place = np.repeat([0, 1, 2, 3], np.bincount(np.arange(n) % 4, minlength=4))
@@ -196,7 +196,7 @@ class KernelRidge:
 
     def cross_validate_inner(self, fold: Ints) -> Floats:
         """Return predictions (sample, ridge, outer fold) without the outer and the own fold; NaN on the outer one."""
-        rows = list(fold_rows(fold))
+        rows = fold_rows(fold)
         out = np.full((*self.weights.shape, len(rows)), np.nan)
         for one, two in combinations(range(len(rows)), 2):
             both = self.leave_out(np.concatenate([rows[one], rows[two]]))
@@ -210,18 +210,9 @@ def rbf(x: Floats, other: Floats, eta: float) -> Floats:
     return np.asarray(np.exp(-eta * np.maximum(squared, 0)))
 
 
-def fold_rows(fold: Ints) -> Iterator[Ints]:
-    """Yield the samples of each fold in turn."""
-    for number in range(int(fold.max()) + 1):
-        yield np.flatnonzero(fold == number)
-
-
-def _positive(values: Any, name: str) -> Floats:
-    array = np.atleast_1d(np.asarray(values, float))
-    valid = array.ndim == 1 and array.size > 0 and bool((np.isfinite(array) & (array > 0)).all())
-    if not valid or np.unique(array).size < array.size:
-        raise InputError(f"`{name}` must be distinct positive numbers; got {values!r}.")
-    return array
+def fold_rows(fold: Ints) -> list[Ints]:
+    """Return the samples of each fold."""
+    return [np.flatnonzero(fold == number) for number in range(int(fold.max()) + 1)]
 
 
 def _folds(folds: Any, n: int, repeats: int, inner: bool) -> int:

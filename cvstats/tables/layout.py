@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,36 +117,41 @@ class Layout:
     factor: float
     caption: str
 
+    def cells(
+        self, name: str, x: xr.Dataset | pd.DataFrame, values: Any, times: float, *, each: bool, p: Any = None
+    ) -> list[Cell]:
+        """Return values of a variable of `x` as text: multiplied, with decimals of their own or shared ones."""
+        values = np.ravel(values)
+        if values.dtype.kind not in "fiu":
+            texts = [str(plain(value)) for value in values]
+        elif name.endswith("p_value"):
+            texts = [p_text(value) for value in values]
+        else:
+            places = _places(name, x, values, times, each) if self.digits is None else [self.digits] * len(values)
+            texts = [number_text(value * times, digits) for value, digits in zip(values, places, strict=True)]
+        marks = [""] * len(texts) if p is None or not self.stars else star_marks(np.ravel(p))
+        return [Cell(text, mark) for text, mark in zip(texts, marks, strict=True)]
+
     def cross(self, result: xr.Dataset, name: str, down: Sequence[Hashable], across: str, *, titled: bool) -> Grid:
         """Return one variable as a cross table."""
-        order = (*down, across)
+        order, p_name, width = (*down, across), _STARS.get(name), result.sizes[across]
         missing = [dim for dim in order if dim not in result[name].dims]
         values = result[name].expand_dims({dim: result.sizes[dim] for dim in missing}).transpose(*order).values
-        if values.dtype.kind in "fiu":
-            times = 1.0 if name in ("p_value", "statistic", "df", "n") else self.factor
-            values = values * times
-            places = self.digits if self.digits is not None else _places(name, result, values, times)
-            texts = _texts(name, values.ravel(), [places] * values.size)
-        else:
-            texts = [str(plain(value)) for value in values.ravel()]
-        marks = [""] * len(texts)
-        p_name = _STARS.get(name)
-        if self.stars and p_name in result and set(result[p_name].dims) == set(order):
-            marks = star_marks(result[p_name].transpose(*order).values.ravel())
-        width = result.sizes[across]
-        cells = [Cell(t, m) for t, m in zip(texts, marks, strict=True)]
+        starred = p_name in result and set(result[p_name].dims) == set(order)
+        p = result[p_name].transpose(*order).values if starred else None
+        times = 1.0 if name in ("p_value", "statistic", "df", "n") else self.factor
+        cells = self.cells(name, result, values, times, each=False, p=p)
         labels = product(*(map(str, labels_of(result, dim)) for dim in down))
         body = [[*map(Cell, label), *cells[at * width : (at + 1) * width]] for at, label in enumerate(labels)]
         title = "Mean bias" if name == "estimate" and _is_bias(result) else title_of(name)
         title += f" ({self.unit})" if self.unit else ""
         shown = ". ".join(part for part in (self.caption.rstrip("."), title if titled or self.unit else "") if part)
-        header = [str(name) for name in (*down, *labels_of(result, across))]
-        return Grid(header, body, len(down), shown, NOTE if any(marks) else "")
+        return _grid([*down, *labels_of(result, across)], body, len(down), shown)
 
     def listing(
         self, frame: pd.DataFrame, wanted: list[str] | None, labels: int = 0, result: xr.Dataset | None = None
     ) -> Grid:
-        """Return every row of a data frame as a line; limits share one column."""
+        """Return a data frame row by row, its first columns as labels; limits become one column."""
         for name in wanted or ():
             if name not in frame:
                 close = nearest(name, frame.columns)
@@ -153,34 +159,27 @@ class Layout:
         keys = list(frame.columns[:labels])
         names = [str(name) for name in (wanted if wanted is not None else frame.columns[labels:])]
         limits = {"conf_low", "conf_high"} <= set(names)
-        header, content, used = (
-            [str(key) for key in keys],
-            [[Cell(str(plain(v))) for v in frame[k]] for k in keys],
-            False,
-        )
-        for name in names:
-            if name == "conf_high" and limits:
-                continue
-            header.append(_interval_title(result) if name == "conf_low" and limits else title_of(name))
-            if frame[name].dtype.kind not in "fiu":
-                content.append([Cell(str(plain(value))) for value in frame[name]])
-                continue
-            header[-1] += f" ({self.unit})" if self.unit and name in _SCALED else ""
+        header, content = keys.copy(), [[Cell(str(plain(v))) for v in frame[k]] for k in keys]
+        starred = "p_value" if "p_value" in names else "estimate"
+        for name in (name for name in names if name != "conf_high" or not limits):
             times = self.factor if name in _SCALED else 1.0
-            places = [self.digits] * len(frame) if self.digits is not None else _row_places(name, frame, self.factor)
-            texts = _texts(name, frame[name].to_numpy(float) * times, places)
+            p = frame["p_value"] if name == starred and "p_value" in frame else None
+            cells = self.cells(name, frame, frame[name], times, each=True, p=p)
+            title = title_of(name)
             if name == "conf_low" and limits:
-                upper = _texts(name, frame["conf_high"].to_numpy(float) * times, places)
-                pairs = zip(texts, upper, strict=True)
-                texts = ["NA" if low == high == "NA" else f"[{low}, {high}]" for low, high in pairs]
-            marks = [""] * len(frame)
-            if self.stars and "p_value" in frame and name == ("p_value" if "p_value" in names else "estimate"):
-                marks = star_marks(frame["p_value"].to_numpy(float))
-                used = used or any(marks)
-            content.append([Cell(t, m) for t, m in zip(texts, marks, strict=True)])
+                upper, title = self.cells(name, frame, frame["conf_high"], times, each=True), _interval_title(result)
+                pairs = [(low.text, high.text) for low, high in zip(cells, upper, strict=True)]
+                cells = [Cell("NA" if low == high == "NA" else f"[{low}, {high}]") for low, high in pairs]
+            scaled = self.unit and name in _SCALED and frame[name].dtype.kind in "fiu"
+            header.append(f"{title} ({self.unit})" if scaled else title)
+            content.append(cells)
         text_first = bool(names) and frame[names[0]].dtype.kind not in "fiu"
-        body = [list(row) for row in zip(*content, strict=True)]
-        return Grid(header, body, labels or int(text_first), self.caption, NOTE if used else "")
+        return _grid(header, [list(row) for row in zip(*content, strict=True)], labels or int(text_first), self.caption)
+
+
+def _grid(header: Sequence[Any], body: list[list[Cell]], labels: int, caption: str) -> Grid:
+    note = NOTE if any(cell.marks for row in body for cell in row) else ""
+    return Grid([str(name) for name in header], body, labels, caption, note)
 
 
 def _grids(
@@ -215,19 +214,24 @@ def _is_bias(result: xr.Dataset) -> bool:
     return {"estimate", "std_dev", "truth", "rmse"} <= set(result.data_vars)
 
 
-def _texts(name: str, numbers: np.ndarray, places: Sequence[int]) -> list[str]:
-    if name.endswith("p_value"):
-        return [p_text(value) for value in numbers]
-    return [number_text(value, digits) for value, digits in zip(numbers, places, strict=True)]
-
-
-def _places(name: str, result: xr.Dataset, numbers: np.ndarray, times: float) -> int:
-    if name in ("std_dev", "rmse") and "n" in result:
+def _places(name: str, x: xr.Dataset | pd.DataFrame, values: np.ndarray, times: float, each: bool) -> list[int]:
+    """Return decimals: two digits of the standard error, of each row or of most; four digits of numbers without one."""
+    if values.dtype.kind in "iu" or name == "n" or name.startswith("n_"):
+        return [0] * len(values)
+    errors = None
+    if name in ("std_dev", "rmse") and "n" in x and not each:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return decimals(result[name].values / np.sqrt(2 * (result["n"].values - 1)) * times)
-    if name in _SCALED and "std_error" in result:
-        return decimals(result["std_error"].values * times)
-    return 0 if numbers.dtype.kind in "iu" else plain_decimals(numbers)
+            errors = np.ravel(x[name] / np.sqrt(2 * (x["n"] - 1)))
+    elif name in _SCALED and "std_error" in x:
+        errors = np.ravel(x["std_error"])
+    elif name in _SCALED and {"conf_low", "conf_high"} <= {*x} and each:
+        errors = np.ravel(x["conf_high"] - x["conf_low"]) / 3.92
+    if errors is None and (name.startswith("df") or name.endswith("_df")):
+        return [0 if float(value).is_integer() else 1 for value in values]
+    errors = np.full(1, np.nan) if errors is None else errors * times
+    known = np.isfinite(errors) & (errors > 0)
+    usual = decimals(errors) if known.any() else plain_decimals(values * times)
+    return [decimals(errors[[at]]) if each and known[at % len(known)] else usual for at in range(len(values))]
 
 
 def _interval_title(result: xr.Dataset | None) -> str:
@@ -237,26 +241,6 @@ def _interval_title(result: xr.Dataset | None) -> str:
         if len(levels) == 1:
             return f"{100 * levels[0]:.4g}% CI"
     return "Interval"
-
-
-def _row_places(name: str, frame: pd.DataFrame, factor: float) -> list[int]:
-    column = frame[name].to_numpy()
-    if column.dtype.kind in "iu" or name == "n" or name.startswith("n_"):
-        return [0] * len(frame)
-    if name in _SCALED and "std_error" in frame:
-        return _each_place(frame["std_error"].to_numpy(float) * factor, column * factor)
-    if name in _SCALED and {"conf_low", "conf_high"} <= set(frame.columns):
-        return _each_place((frame["conf_high"] - frame["conf_low"]).to_numpy(float) * factor / 3.92, column * factor)
-    if name.startswith("df") or name.endswith("_df"):
-        return [0 if float(value).is_integer() else 1 for value in column]
-    return [plain_decimals(column * (factor if name in _SCALED else 1.0))] * len(frame)
-
-
-def _each_place(errors: np.ndarray, column: np.ndarray) -> list[int]:
-    """Return decimals row by row; rows without a standard error take those of the others."""
-    known = np.isfinite(errors) & (errors > 0)
-    usual = decimals(errors) if known.any() else plain_decimals(column)
-    return [decimals(errors[at : at + 1]) if known[at] else usual for at in range(len(errors))]
 
 
 def star_marks(p: np.ndarray) -> list[str]:

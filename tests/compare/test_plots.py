@@ -7,7 +7,7 @@ import xarray as xr
 
 from cvstats import InputError
 from cvstats.compare import bias_table, critical_difference
-from cvstats.plot.comparisons import plot_bias, plot_critical_difference
+from cvstats.plot.studies import plot_bias, plot_critical_difference
 
 matplotlib.use("Agg")
 

@@ -365,7 +365,7 @@ def test_methods_that_never_differ_are_the_same():
 @pytest.mark.parametrize("seed", range(12))
 def test_cliques_of_any_graph_are_all_the_maximal_ones(seed):
     """Pairwise tests need not respect the order of the ranks, so the graph may be any."""
-    from cvstats.compare.diagram import _cliques
+    from cvstats.compare.ranks import _cliques
 
     rng = np.random.default_rng(seed)
     same = np.triu(rng.random((7, 7)) < rng.uniform(0.2, 0.8), 1)

@@ -238,8 +238,8 @@ class TestRefusals:
             ("neg_brier_score", "use 'brier' (lower is better)."),
             ("rsq", "does not exist ('r2' is near it, but not the same); known: accuracy"),
             ("Rsquared", "('r2' is near it, but not the same)"),
-            ("precision", "('f1' is near it, but not the same)"),
-            ("Kappa", "('mcc' is near it, but not the same)"),
+            ("fdr", "('ppv' is near it, but not the same)"),
+            ("weighted_Kappa", "('kappa' is near it, but not the same)"),
         ],
     )
     def test_names_that_could_be_misread_name_ours(self, name, text):

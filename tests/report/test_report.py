@@ -14,8 +14,8 @@ import cvstats as cs
 from cvstats.report import paragraph, render_html, report_html, report_text, sections, write_text
 from cvstats.report.analysis import Analysis, default_metric
 from cvstats.report.blocks import Page as ReportPage
+from cvstats.report.blocks import inline
 from cvstats.report.design import read_facts
-from cvstats.report.drawing import inline
 from cvstats.report.methods import references_of
 from cvstats.report.remarks import choice_words, remarks_of
 

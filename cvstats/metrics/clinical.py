@@ -1,0 +1,225 @@
+"""Metrics that readers of clinical papers ask for: predictive values, Youden's index, agreement, net benefit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cvstats._check import InputError
+
+from .base import MADE, Metric, define
+from .classes import _BY_CLASS, _LABEL, _TABLE, _confusion, _hits
+
+_BINARY = _TABLE | {"binary_only": True}
+
+
+def _share_of_positive(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(sums[0] / sums[1])
+
+
+def _share_of_negative(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    rejected = labels[0] - sums[1]
+    return np.asarray((labels[1] - (sums[1] - sums[0])) / rejected)
+
+
+@define(
+    **_BINARY,
+    formula=_share_of_positive,
+    words="positive predictive value",
+    aliases=("pos_pred_value", "positive_predictive_value"),
+    unlike=("false_discovery_rate", "fdr"),
+)
+def ppv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Positive predictive value, the share of predicted positives that are positive: TP / (TP + FP).
+
+    At the prevalence of the sample; where classes were sampled separately it means nothing. NaN when nothing is
+    predicted positive.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 2: predictive values. BMJ 309, 102. doi:10.1136/bmj.309.6947.102
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.ppv(cs.as_cube([[1], [1], [0]], [1, 0, 1])).values
+    array([0.5])
+    """
+    return _confusion(y, p, k)
+
+
+@define(
+    **_BINARY,
+    formula=_share_of_negative,
+    words="negative predictive value",
+    aliases=("neg_pred_value", "negative_predictive_value"),
+    unlike=("false_omission_rate", "for"),
+)
+def npv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Negative predictive value, the share of predicted negatives that are negative: TN / (TN + FN).
+
+    At the prevalence of the sample; where classes were sampled separately it means nothing. NaN when nothing is
+    predicted negative.
+
+    References
+    ----------
+    Altman, Bland (1994). Diagnostic tests 2: predictive values. BMJ 309, 102. doi:10.1136/bmj.309.6947.102
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.npv(cs.as_cube([[0], [0], [1]], [0, 1, 1])).values
+    array([0.5])
+    """
+    return _confusion(y, p, k)
+
+
+def _mean_precision(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    k = len(labels) - 1
+    if k == 2:
+        return _share_of_positive(sums, labels)
+    each = [sums[code] / np.where(sums[k + code] > 0, sums[k + code], 1.0) for code in range(k)]
+    return np.asarray(np.mean(each, axis=0))
+
+
+@define(**_TABLE, formula=_mean_precision, aliases=("precision_macro", "prec"), unlike=("precision_weighted",))
+def precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Precision: the positive predictive value; for more than two classes its mean over classes (macro).
+
+    Of two classes NaN when nothing is predicted positive; of more, a class that is never predicted counts 0.
+
+    References
+    ----------
+    Sokolova, Lapalme (2009), doi:10.1016/j.ipm.2009.03.002.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.precision(cs.as_cube([[1], [1], [0]], [1, 0, 1])).values
+    array([0.5])
+    """
+    return _confusion(y, p, k)
+
+
+def _youden(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(sums[0] / labels[1] + sums[1] / labels[2] - 1.0)
+
+
+@define(
+    **_LABEL | _BY_CLASS | {"range": (-1.0, 1.0), "binary_only": True},
+    formula=_youden,
+    words="Youden's index",
+    aliases=("j_index", "youden_index", "youdens_j", "informedness"),
+)
+def youden(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Youden's index: sensitivity + specificity - 1. 0 is guessing; twice the balanced accuracy, less one.
+
+    NaN without both classes. The threshold that maximises it on the samples that judge it makes it far too good: choose
+    it with ``adjust=cut("youden")``.
+
+    References
+    ----------
+    Youden (1950). Index for rating diagnostic tests. Cancer 3, 32-35.
+    doi:10.1002/1097-0142(1950)3:1<32::AID-CNCR2820030106>3.0.CO;2-3
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.youden(cs.as_cube([[1], [0], [0], [0]], [1, 1, 0, 0])).values
+    array([0.5])
+    """
+    return _hits(y, p, k)
+
+
+def _agreement(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    k = len(labels) - 1
+    total, truth = labels[0], labels[1:]
+    if k == 2:
+        right = total - truth[1] - sums[1] + 2 * sums[0]
+        predicted = [total - sums[1], sums[1]]
+    else:
+        right, predicted = sum(sums[:k]), sums[k:]
+    chance = sum(t * q for t, q in zip(truth, predicted, strict=True)) / total
+    return np.asarray((right - chance) / (total - chance))
+
+
+@define(
+    **_TABLE | {"range": (-1.0, 1.0)},
+    formula=_agreement,
+    words="Cohen's kappa",
+    aliases=("cohen_kappa", "cohen_kappa_score", "kap"),
+    unlike=("weighted_kappa",),
+)
+def kappa(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    r"""Cohen's kappa: agreement of predicted and true class beyond that of the same margins by chance.
+
+    .. math:: \frac{p_o - p_e}{1 - p_e}
+
+    It depends on the class ratio. NaN when truth and prediction are one and the same class throughout.
+
+    References
+    ----------
+    Cohen (1960), doi:10.1177/001316446002000104.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.kappa(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
+    array([1.])
+    """
+    return _confusion(y, p, k)
+
+
+def net_benefit(threshold: float) -> Metric:
+    r"""Return the metric "net benefit of treating above a risk threshold".
+
+    .. math:: \frac{TP}{N} - \frac{FP}{N} \cdot \frac{t}{1 - t}
+
+    with a sample treated when its probability lies strictly above t: true positives are gained, false positives weigh
+    the odds of the threshold. Treating nobody has net benefit 0; compare with treating everybody too.
+
+    Parameters
+    ----------
+    threshold : float
+        The risk at which one is indifferent, strictly between 0 and 1.
+
+    Returns
+    -------
+    Metric
+        Called ``net_benefit(0.2)`` in results; for cubes of two classes that hold probabilities.
+
+    References
+    ----------
+    Vickers, Elkin (2006), doi:10.1177/0272989X06295361.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.4], [0.1], [0.3]], [1, 0, 0, 1])
+    >>> cs.score(cube, cs.net_benefit(0.2)).values
+    array([0.4375])
+    """
+    if isinstance(threshold, (bool, str)) or not np.isreal(threshold) or not 0 < threshold < 1:
+        raise InputError(f"`threshold` must be a risk strictly between 0 and 1; got {threshold!r}.")
+    t = float(threshold)
+    return replace(
+        MADE["net_benefit"],
+        name=f"net_benefit({t:g})",
+        words=f"net benefit at {t:g}",
+        range=(-t / (1 - t), 1.0),
+        ingredients=partial(_benefit, t),
+        scale="unit",
+    )
+
+
+def _benefit(threshold: float, y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    gain: Any = np.where(y == 1, 1.0, -threshold / (1 - threshold))
+    return [np.where(p > threshold, gain, 0.0)]
+
+
+MADE["net_benefit"] = Metric(
+    "net_benefit", "maximize", (-np.inf, 1.0), "mean", "probability", binary_only=True, monotone=1, words="net benefit"
+)
