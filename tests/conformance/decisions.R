@@ -290,6 +290,25 @@ for (it in list(list("plain", "fine", "brier", opts()), list("cut", "single", "b
          draws = name, arguments = list(rng = 1, keep_draws = TRUE, interval = "percentile"))
 }
 
+# --- within the levels of a subgroup: decided on everybody, judged on those of the level who were left out --------------------------------------
+levels_of <- rep(c("a", "b"), each = 12); stopifnot(table(levels_of, y) > 4)
+site <- fine; add_data("site", fine); data_sets$site$coordinates <- list(site = levels_of)
+by_level <- function(d, by, metrics, o, anchored) {
+  final <- decide(d, by, case_weights(d), o); at <- function(made, m, some) if (sum(some) == 0) NaN else judged(made, m, some)
+  run <- lapply(seq_len(nrow(draws)), function(b) decide(d, by, draws[b, ], o))
+  cell <- function(m, inside) {
+    naive <- judged(final, m, as.numeric(inside)); out <- lapply(seq_len(nrow(draws)), function(b) (draws[b, ] == 0) * inside)
+    value <- sapply(seq_along(run), function(b) at(run[[b]], m, out[[b]])); anchor <- sapply(seq_along(run), function(b) at(final, m, out[[b]])); ok <- !is.nan(value)
+    c(if (anchored) clip(naive + mean((value - anchor)[ok]), m) else mean(value[ok]), naive, mean(value[ok]), sum(ok))
+  }
+  table <- lapply(1:4, function(i) t(sapply(metrics, function(m) sapply(c("a", "b"), function(l) cell(m, levels_of == l)[i]))))
+  c(list(estimate = unname(table[[1]]), naive = unname(table[[2]]), difference = unname(table[[1]] - table[[1]][, 2:1]), n_samples = c(12, 12), n_events = unname(c(sum(y[levels_of == "a"]), sum(y[levels_of == "b"])))),
+    if (anchored) list(bbc_plain = unname(table[[3]])) else list(n_draws = unname(table[[4]])), list(selected = final$index - 1), final$shown)
+}
+for (it in list(list("plain", c("brier", "accuracy"), "brier", opts()), list("cut", c("accuracy", "brier"), "brier", opts(cut(criterion = "youden"))))) for (fun in c("bbc", "winner"))
+  vector(paste("subgroup", it[[1]], fun, sep = "_"), "metric x level; the difference is that of the level from all others", fun, "site", it[[2]], it[[3]], it[[4]], by_level(site, it[[3]], it[[2]], it[[4]], fun == "winner"),
+         arguments = list(subgroup = "site", rng = 1))
+
 # --- the kernel -----------------------------------------------------------------------------------------------------------------------------------
 chooser <- draws[1:12, ]
 for (it in list(list("cut", "prob", c("balanced_accuracy", "sensitivity"), opts(cut(criterion = "youden"))), list("list", "fine", c("auc", "brier"), opts()), list("ensemble", "value", c("mse", "mae"), opts(mix = ensemble(5))))) {

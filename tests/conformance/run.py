@@ -59,6 +59,8 @@ def make_cube(data: dict[str, Any]) -> xr.DataArray:
         cube = cs.as_cube(predictions, np.asarray(given.pop("labels")), **given)
     if "complexity" in data:
         cube = cube.assign_coords(complexity=("configuration", np.asarray(data["complexity"], float)))
+    for name, values in data.get("coordinates", {}).items():
+        cube = cube.assign_coords({name: ("sample", np.asarray(values))})
     return cube
 
 
