@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .problem import Problem, scan
-from .repeats import add_up, over_repeats
+from .repeats import add_up, over_repeats, settled
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -150,7 +150,7 @@ class SumKernel:
             if self.width > 1:
                 table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
             score[:, some] = table
-        return (score if self.metric.sign > 0 else -score), score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
