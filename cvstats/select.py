@@ -16,7 +16,7 @@ import numpy as np
 
 from ._check import InputError, check_count, check_option
 from .kernels.mixing import Candidates, complete
-from .kernels.repeats import settled
+from .kernels.sums import settled
 
 
 class Select(Protocol):

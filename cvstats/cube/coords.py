@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, show
 
 from .align import aligned
-from .values import plain_array, unmasked
+from .values import plain_array, single_names, unmasked
 
 ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "weights", "event": "event"}
 
@@ -19,9 +19,9 @@ ARGUMENTS = {"label": "labels", "fold": "folds", "group": "groups", "weight": "w
 def sample_ids(values: Any) -> np.ndarray | None:
     """Return the sample ids that values carry, or None."""
     if isinstance(values, pd.Series):
-        return np.asarray(values.index)
+        return single_names(values.index)
     if isinstance(values, xr.DataArray) and "sample" in values.indexes:
-        return np.asarray(values.indexes["sample"])
+        return single_names(values.indexes["sample"])
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
@@ -255,6 +256,11 @@ def _source_of_classes(cube: xr.DataArray) -> str | None:
 
 def _check_names(cube: xr.DataArray) -> None:
     for dim, index in cube.indexes.items():
+        if isinstance(index, pd.MultiIndex):
+            raise InputError(
+                f"the {dim} names are a MultiIndex of {show(index.names)}; give each a single name, for instance with "
+                "as_cube(cube), which makes text of them."
+            )
         check_unique(index, f"{dim} names must be unique; found more than once")
 
 

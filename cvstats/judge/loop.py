@@ -136,7 +136,8 @@ class _Score:
     batch: int | None
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
-        scorer = kernel(self.metric, block, max(draws.total for draws in self.several), gaps=block.gaps)
+        total = max(*(draws.total for draws in self.several), float(block.n))
+        scorer = choosing_kernel(self.metric, block, total, gaps=block.gaps)
         check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         tables = [np.empty((draws.times, len(columns))) for draws in self.several]
         for draws, table in zip(self.several, tables, strict=True):

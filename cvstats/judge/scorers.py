@@ -12,7 +12,7 @@ from cvstats.adjust import Adjustment, Fitted, TableMetric
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import Candidates, votes
 from cvstats.kernels.problem import LabelCheck
-from cvstats.kernels.repeats import settled
+from cvstats.kernels.sums import settled
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities

@@ -53,9 +53,3 @@ def add_up(parts: Iterable[np.ndarray]) -> np.ndarray:
         total = np.array(part, dtype=float) if total is None else np.add(total, part, out=total)
     assert total is not None
     return total
-
-
-def settled(values: np.ndarray) -> np.ndarray:
-    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
-    mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 46)), exponent - 46))

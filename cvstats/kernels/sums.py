@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .problem import Problem, scan
-from .repeats import add_up, over_repeats, settled
+from .repeats import add_up, over_repeats
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -181,3 +181,9 @@ def _added(part: np.ndarray) -> np.ndarray:
     if part.dtype != bool:
         return add_up(np.moveaxis(part, -1, 0))
     return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 46)), exponent - 46))
