@@ -4,6 +4,10 @@ __version__: str
 
 from ._check import CvstatsWarning as CvstatsWarning
 from ._check import InputError as InputError
+from .adjust import as_adjustment as as_adjustment
+from .adjust import cut as cut
+from .adjust import recalibrate as recalibrate
+from .adjust import shift_prior as shift_prior
 from .compare import best_set as best_set
 from .compare import bias_table as bias_table
 from .compare import contrast as contrast
@@ -99,9 +103,12 @@ from .report import report_text as report_text
 from .resample import bootstrap as bootstrap
 from .resample import jackknife as jackknife
 from .resample import subsample as subsample
+from .select import as_mixture as as_mixture
+from .select import ensemble as ensemble
 from .select import select_best as select_best
 from .select import select_one_se as select_one_se
 from .select import select_within as select_within
+from .select import top_mean as top_mean
 from .simulate import coverage as coverage
 from .simulate import expected_maximum as expected_maximum
 from .simulate import ripley_mixture as ripley_mixture

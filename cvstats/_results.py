@@ -38,9 +38,11 @@ def result(
 
     dataset = variables if isinstance(variables, xr.Dataset) else xr.Dataset(dict(variables))
     labels = qualifiers(method, metric, conf_level, interval)
-    if not dataset.sizes.keys().isdisjoint(labels):
-        labels = {name: value for name, value in {**labels, "test": method}.items() if name not in dataset.sizes}
     known = dataset.coords.variables
+    own = {name for name in labels if name in dataset.sizes or (name in known and known[name].ndim)}
+    labels = {name: value for name, value in labels.items() if name not in own}
+    if "method" in dataset.sizes:
+        labels["test"] = method
     if not all(name in known and known[name].values[()] == value for name, value in labels.items()):
         dataset = dataset.assign_coords(labels)
     dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}

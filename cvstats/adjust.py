@@ -17,13 +17,14 @@ import numpy as np
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels.cutting import Criterion, Cuts, Cutter, paired_cuts
 from cvstats.kernels.logistic import fit_line, log_odds
-from cvstats.metrics import Metric, get_metric
+from cvstats.metrics import Metric, get_metric, prior_in_order
 
 if TYPE_CHECKING:
     import xarray as xr
 
 TILE = 1_000_000  # numbers in an intermediate array
 CHANGES = ("labels", "probabilities", "ranks")
+Rule = tuple[Callable[..., np.ndarray], dict[str, str]]  # of predictions, and the state it takes by its own names
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Fitted:
     """What an adjustment learned: arrays over (draw, configuration), or over draws when each has its own column."""
 
     state: Mapping[str, np.ndarray]
-    rule: Callable[..., np.ndarray]
+    rules: tuple[Rule, ...]  # one after the other
     shown: tuple[str, ...] = ()
+    cuts: bool = False  # whether the last rule makes labels of predictions
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -45,7 +47,21 @@ class Fitted:
 
     def apply(self, p: np.ndarray) -> np.ndarray:
         """Return adjusted predictions (..., n, column, r), one column for each entry of the state; NaN stays NaN."""
-        return self.rule(p, **self.state)
+        return self._through(self.rules, p)
+
+    def predictions(self, p: np.ndarray) -> np.ndarray:
+        """Return adjusted predictions before a threshold makes labels of them."""
+        return self._through(self.rules[:-1] if self.cuts else self.rules, p)
+
+    def _through(self, rules: tuple[Rule, ...], p: np.ndarray) -> np.ndarray:
+        for function, names in rules:
+            p = function(p, **{name: self.state[given] for name, given in names.items()})
+        return p
+
+
+def _one(function: Callable[..., np.ndarray], *names: str) -> tuple[Rule, ...]:
+    """Return a single rule that takes the state by these names."""
+    return ((function, {name: name for name in names}),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,10 +101,25 @@ class Adjustment:
     def __repr__(self) -> str:
         return f"<adjustment {self.name}: changes {self.changes}>"
 
+    @property
+    def cuts(self) -> bool:
+        """Whether it makes labels of predictions."""
+        return isinstance(self, _Cut)
+
+    def refuse(self, metrics: Iterable[Metric]) -> None:
+        """Raise for metrics that cannot judge what it returns."""
+
     def affects(self, metric: Metric) -> bool:
         """Return whether a metric's value can depend on it."""
         level = 0 if metric.uses in ("label", "margin") else 2 if metric.uses == "score" else 1
         return metric.uses == "any" or CHANGES.index(self.changes) >= level
+
+    def cutter(self, y: np.ndarray, p: np.ndarray) -> Cutter | None:
+        """Return what finds the thresholds of all configurations at once and counts hits there; None if it does more.
+
+        `y` and `p` are those of `fit`.
+        """
+        return None
 
     def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         """Learn one adjustment for every draw and configuration.
@@ -141,7 +172,7 @@ def cut(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.adjust import cut
+    >>> from cvstats import cut
     >>> y, p = np.array([0, 0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4, 0.9])
     >>> learned = cut("youden").fit(y, p[:, None, None], np.ones((1, 5), int))
     >>> learned.parameters["threshold"]
@@ -221,16 +252,25 @@ class _Cut(Adjustment):
         """Where ties go; None: to the lower median."""
         return 0.5 if self.kind == "probability" else None
 
+    def cutter(self, y: np.ndarray, p: np.ndarray) -> Cutter:
+        self._refuse_infinite(p)
+        return Cutter(y, p, self.criterion(), self.nearest)
+
+    def _refuse_infinite(self, p: np.ndarray) -> None:
+        if np.isinf(p).any():
+            raise InputError(f"{self.name} needs finite predictions: no threshold lies between infinite ones.")
+
     def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
-        return self._fitted(Cutter(y, p, self.criterion(), self.nearest).cuts(weights))
+        return self._fitted(self.cutter(y, p).cuts(weights))
 
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         if p.shape[1] == 1 != len(weights):
-            return self._fitted(Cutter(y, p, self.criterion(), self.nearest).cuts(weights)).take((slice(None), 0))
+            return self._fitted(self.cutter(y, p).cuts(weights)).take((slice(None), 0))
+        self._refuse_infinite(p)
         return self._fitted(paired_cuts(y, p, weights, self.criterion(), self.nearest))
 
     def _fitted(self, cuts: Cuts) -> Fitted:
-        return Fitted({"threshold": cuts.threshold}, _above, ("threshold",))
+        return Fitted({"threshold": cuts.threshold}, _one(_above, "threshold"), ("threshold",), cuts=True)
 
 
 _FORMS = {
@@ -310,7 +350,7 @@ def recalibrate(method: str = "logistic") -> Adjustment:
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.adjust import recalibrate
+    >>> from cvstats import recalibrate
     >>> y, p = np.array([0, 1, 0, 1, 1]), np.array([0.01, 0.2, 0.3, 0.4, 0.9])
     >>> learned = recalibrate("intercept").fit(y, p[:, None, None], np.ones((1, 5), int))
     >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(2)
@@ -341,7 +381,7 @@ class _Logistic(Adjustment):
             w = np.where(np.isnan(columns), 0.0, np.repeat(weights[block].astype(float), r, axis=1))
             line[:, block] = fit_line(label, log_odds(np.where(np.isnan(columns), 0.5, columns)), w, free=self.free)
         state = dict(zip(("intercept", "slope"), line, strict=True))
-        return Fitted(state, _on_line, ("intercept", "slope") if self.free else ("intercept",))
+        return Fitted(state, _one(_on_line, *state), ("intercept", "slope") if self.free else ("intercept",))
 
 
 def _on_line(p: np.ndarray, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
@@ -380,7 +420,7 @@ def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None 
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.adjust import shift_prior
+    >>> from cvstats import shift_prior
     >>> y, p = np.array([0, 1, 0, 1]), np.array([0.1, 0.5, 0.3, 0.9])
     >>> learned = shift_prior({1: 0.1}).fit(y, p[:, None, None], np.ones((1, 4), int))
     >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(3)
@@ -403,31 +443,30 @@ class _Shift(Adjustment):
     def check(self) -> None:
         self.require("probability", two=False)
         for argument, prior in {"to": self.to, "from_prior": self.origin}.items():
-            if prior is not None:
-                _in_order(prior, self.classes, argument)
+            if prior is not None and min(prior_in_order(prior, self.classes, argument)) <= 0:
+                raise InputError(f"`{argument}` must leave every class a probability above 0; got {dict(prior)}.")
+
+    def refuse(self, metrics: Iterable[Metric]) -> None:
+        to = prior_in_order(self.to, self.classes, "to")
+        for metric in metrics:
+            prior = getattr(metric, "prior", None)
+            if prior is None and not metric.ratio_free and self.affects(metric):
+                raise InputError(
+                    f"{self.name} makes probabilities for another class ratio than that of the samples, at which "
+                    f"metric {metric.name!r} would judge them; give a metric at the same prior, such as prior_error."
+                )
+            if prior is not None and not np.allclose(prior, to, rtol=0, atol=1e-9):
+                raise InputError(f"{self.name} and metric {metric.name!r} are at different class ratios.")
 
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
-        to = _in_order(self.to, self.classes, "to")
+        to = np.array(prior_in_order(self.to, self.classes, "to"))
         if self.origin is None:
             share = np.stack([weights @ (y == code) for code in range(len(to))], axis=-1).astype(float)
         else:
-            share = np.broadcast_to(_in_order(self.origin, self.classes, "from_prior"), (len(weights), len(to)))
+            share = np.broadcast_to(prior_in_order(self.origin, self.classes, "from_prior"), (len(weights), len(to)))
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where((share > 0).all(axis=1, keepdims=True), to / share, np.nan)
-        return Fitted({"factor": factor}, _shifted)
-
-
-def _in_order(prior: Mapping[Any, float], classes: tuple[Any, ...], argument: str) -> np.ndarray:
-    """Return probabilities in the order of the class codes."""
-    stray, absent = [c for c in prior if c not in classes], [c for c in classes if c not in prior]
-    if stray:
-        raise InputError(f"`{argument}` names {show(stray)}, not among the classes {show(classes)}.")
-    if len(absent) > (len(classes) == 2):
-        raise InputError(f"`{argument}` lacks the classes {show(absent)}; give the probability of each.")
-    rest = 1.0 - sum(prior.values())
-    if (absent and rest <= 0) or (not absent and abs(rest) > 1e-9):
-        raise InputError(f"`{argument}` must add up to 1; it adds up to {1 - rest:g}.")
-    return np.array([prior.get(name, rest) for name in classes])
+        return Fitted({"factor": factor}, _one(_shifted, "factor"))
 
 
 def _shifted(p: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -458,10 +497,14 @@ def as_adjustment(fit: Callable[..., Any], *, name: str | None = None) -> Adjust
     Adjustment
         For `adjust=`.
 
+    References
+    ----------
+    Van Calster, McLernon, van Smeden, Wynants, Steyerberg (2019), doi:10.1186/s12916-019-1466-7.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from cvstats.adjust import as_adjustment
+    >>> from cvstats import as_adjustment
     >>> def centre(label, prediction, weight):
     ...     shift = np.average(label - prediction, weights=weight)
     ...     return lambda prediction: prediction + shift
@@ -491,7 +534,7 @@ class _Mapping(Adjustment):
             maps[b] = self.learn(label[some], column[some], np.repeat(row, r)[some]) if some.any() else None
             if some.any() and not callable(maps[b]):
                 raise InputError(f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}.")
-        return Fitted({"map": maps}, partial(_mapped, name=self.name, unit=self.kind == "probability"))
+        return Fitted({"map": maps}, _one(partial(_mapped, name=self.name, unit=self.kind == "probability"), "map"))
 
 
 def _rows(column: np.ndarray) -> np.ndarray:
@@ -558,26 +601,28 @@ def in_turn(adjustments: Iterable[Adjustment]) -> Adjustment:
 class _InTurn(Adjustment):
     steps: tuple[Adjustment, ...]
 
+    @property
+    def cuts(self) -> bool:
+        return self.steps[-1].cuts
+
     def bind(self, cube: xr.DataArray) -> Adjustment:
-        return replace(self, steps=tuple(step.bind(cube) for step in self.steps))
+        steps = tuple(step.bind(cube) for step in self.steps)
+        return replace(self, steps=steps, classes=steps[0].classes, kind=steps[0].kind)
+
+    def refuse(self, metrics: Iterable[Metric]) -> None:
+        for step in self.steps:
+            step.refuse(metrics)
 
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         state: dict[str, np.ndarray] = {}
-        parts = []
+        rules: list[Rule] = []
+        shown: list[str] = []
         for number, step in enumerate(self.steps):
             one = step.fit_each(y, p, weights)
             if number < len(self.steps) - 1:
                 p = one.apply(np.repeat(p, len(weights), axis=-2) if p.shape[-2] == 1 else p)
             names = {name: name if name not in state else f"{name}_{number}" for name in one.state}
             state.update({names[name]: value for name, value in one.state.items()})
-            parts.append((one.rule, names, one.shown))
-        shown = tuple(names[name] for _, names, some in parts for name in some)
-        return Fitted(state, partial(_one_by_one, parts=tuple((rule, names) for rule, names, _ in parts)), shown)
-
-
-def _one_by_one(
-    p: np.ndarray, parts: Sequence[tuple[Callable[..., np.ndarray], dict[str, str]]], **state: Any
-) -> np.ndarray:
-    for rule, names in parts:
-        p = rule(p, **{name: state[given] for name, given in names.items()})
-    return p
+            rules.append((one.rules[0][0], names))
+            shown += [names[name] for name in one.shown]
+        return Fitted(state, tuple(rules), tuple(shown), one.cuts)

@@ -269,13 +269,14 @@ def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
 
 
 def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the codes of groups and strata; ``"auto"`` draws within class for metrics that need every class.
+    """Return the codes of groups and strata; ``"auto"`` draws within class where the class ratio does not matter.
 
-    Classes that were sampled separately have sizes fixed in advance, so their samples are always drawn within class.
+    Strata would hide the variance of the class ratio from a metric that depends on it. Classes that were sampled
+    separately have sizes fixed in advance, so their samples are always drawn within class.
     """
     automatic = isinstance(strata, str) and strata == "auto"
     if automatic:
-        within = metric.requires in CLASS_NEEDS and cube["label"].dims == ("sample",)
+        within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
         strata = "label" if within else None
     group, layer = codes_of(cube, None, "groups"), codes_of(cube, strata, "strata")
     try:

@@ -333,7 +333,7 @@ class TestShiftPrior:
         refused = refusal(lambda to: shift_prior(to).bind(cube))
         refused("`to` names 1, not among the classes 'no', 'yes'.", {1: 0.5})
         refused("`to` must add up to 1; it adds up to 0.7.", {"yes": 0.5, "no": 0.2})
-        refused("`to` must add up to 1; it adds up to 1.", {"yes": 1})
+        refused("`to` must leave every class a probability above 0; got {'yes': 1.0}.", {"yes": 1})
         many = cs.as_cube(np.full((3, 1, 3), 1 / 3), ["a", "b", "c"], classes=["a", "b", "c"])
         refusal(lambda to: shift_prior(to).bind(many))("`to` lacks the classes 'b', 'c'; give", {"a": 0.5})
 

@@ -14,8 +14,7 @@ from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
 from cvstats.judge import Rules, decide, scored
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.protocols.bootstrap import warn_once
-from cvstats.protocols.common import final_choice
+from cvstats.protocols.bootstrap import chosen_on_all, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import select_best
@@ -190,8 +189,7 @@ def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Dra
     for side in inside:
         part = cube.isel(configuration=side)
         out = decide(metric, problem_on(part, metric), draws, rules)
-        error = np.sqrt(out.score_variance)
-        choice = final_choice(part, metric, select=rules.select, std_error=error, known=out.problem)
+        choice = chosen_on_all(part, metric, out, rules)
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)

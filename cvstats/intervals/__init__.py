@@ -40,10 +40,11 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     .. math:: \bigl[\, q_{\alpha/2}(L_1, \dots, L_B),\; q_{1 - \alpha/2}(L_1, \dots, L_B) \,\bigr]
 
-    with :math:`\alpha` = 1 - level, :math:`L_b` the verdict of draw b, and type 7 quantiles. Valid for any metric and
-    design. Too wide for most data, because a draw judges on about .37 N samples, and far too narrow near perfect
-    scores: with learners refitted in every fold it covered .938 on average and .602 at worst for accuracy, .871 and
-    .086 for AUC (ties to the first; .959, .742, .921, .386 at random).
+    with :math:`\alpha` = 1 - level, :math:`L_b` the verdict of draw b, and type 7 quantiles. Around another estimate
+    than their mean, as `winner`'s, all are moved by the difference and clipped to the metric's range. Valid for any
+    metric and design. Too wide for most data, because a draw judges on about .37 N samples, and far too narrow near
+    perfect scores: with learners refitted in every fold it covered .938 on average and .602 at worst for accuracy,
+    .871 and .086 for AUC (ties to the first; .959, .742, .921, .386 at random).
 
     References
     ----------
@@ -66,7 +67,13 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        return _limits_of_draws(evidence.values, level) if len(evidence.values) else (np.nan, np.nan, np.nan)
+        if not len(evidence.values):
+            return np.nan, np.nan, np.nan
+        low, high, error = _limits_of_draws(evidence.values, level)
+        shift = evidence.estimate - evidence.bbc
+        if shift:
+            low, high = np.clip([low + shift, high + shift], *evidence.metric.range).tolist()
+        return low, high, error
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,8 @@ class double_bootstrap:  # noqa: N801
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
+        if evidence.kept is not None:
+            return "it redoes plain choices only, of one configuration by the metric that judges"
         return "it needs the predictions in memory" if evidence.cube is None else None
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
@@ -276,6 +285,8 @@ class bca:  # noqa: N801
 def _fixed_only(evidence: Evidence) -> str | None:
     if evidence.one_configuration:
         return None
+    if evidence.kept is not None and len(evidence.scores) == 1:
+        return "it is for predictions as they were saved, and they are adjusted here; use interval='calibrated'"
     return (
         f"it is for one configuration fixed in advance, and {len(evidence.scores)} compete here; "
         "choose one with cube.sel(configuration=[...]) or use interval='calibrated'"
@@ -340,6 +351,6 @@ def limits_at(limits: Callable[[float], tuple[float, float, float]], level: floa
 
 
 __all__ = [
-    "METHODS", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap", "get_method",
-    "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap",
+    "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
 ]  # fmt: skip

@@ -83,12 +83,16 @@ class UnitScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
+        if evidence.kept is not None:
+            n, noise = float(evidence.n), variance_of(evidence.kept) / width2
+            c = min(max(self.forward(evidence.estimate), 1 / (2 * n)), 1 - 1 / (2 * n))
+            return (c * (1 - c) / noise if noise > 0 else n), kappa, psi * variance_of(evidence.chosen) / width2
         theta = self.forward(evidence.scores)
         noise = float(np.nansum(evidence.variance)) / width2
         wobble = float(np.nansum(theta * (1 - theta)))
         n = float(evidence.n)
         n_eff = min(n, max(wobble / noise, 1.0)) if noise > 0 and wobble > 0 else n
-        return n_eff, kappa, psi * selection_variance(evidence) / width2
+        return n_eff, kappa, psi * variance_of(evidence.chosen) / width2
 
     def size(self, spread: Spread, centre: float) -> float:
         """Return n(c)."""
@@ -130,6 +134,12 @@ class LogScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         loss, centre = self.loss(evidence.scores), self.loss(evidence.estimate)
+        if evidence.kept is not None:
+            naive = self.loss(evidence.naive)
+            if not (centre > 0 and naive > 0):
+                return 0.0, np.nan, np.nan
+            own, extra = variance_of(evidence.kept) / naive**2, variance_of(evidence.chosen) / centre**2
+            return float(np.sqrt(kappa * own + psi * extra)), np.nan, np.nan
         good = np.isfinite(loss) & np.isfinite(evidence.variance)
         square = float((loss[good] ** 2).sum())
         if square <= 0 or not centre > 0:
@@ -140,7 +150,7 @@ class LogScale:
             share = evidence.wins[used]
             if share.sum() > 0:
                 own = max(own, float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum()))
-        return float(np.sqrt(kappa * own + psi * selection_variance(evidence) / centre**2)), np.nan, np.nan
+        return float(np.sqrt(kappa * own + psi * variance_of(evidence.chosen) / centre**2)), np.nan, np.nan
 
     def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
         """Return the limits around a centre at quantile t, on the scale."""
@@ -151,10 +161,10 @@ class LogScale:
         return float(np.exp(-centre)) * spread[0]
 
 
-def selection_variance(evidence: Evidence) -> float:
-    """Return V_s: the variance over draws of the full-data score of the draw's winner."""
-    chosen = evidence.chosen[np.isfinite(evidence.chosen)]
-    return float(chosen.var(ddof=1)) if len(chosen) > 1 else 0.0
+def variance_of(values: np.ndarray) -> float:
+    """Return the variance over draws; of the full-data scores of the draws' decisions it is V_s."""
+    known = values[np.isfinite(values)]
+    return float(known.var(ddof=1)) if len(known) > 1 else 0.0
 
 
 def scale_of(metric: Metric) -> UnitScale | LogScale:
@@ -250,6 +260,11 @@ class calibrated:  # noqa: N801
     Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for the
     error rate u with :math:`(1 - u)^N = (1 - level) / 2` and errors that give the truth a probability of 1/8.
 
+    Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
+    recipe: :math:`\kappa v + \psi V_s` with v the bootstrap variance of the final decision's value and :math:`V_s` the
+    variance over draws of the value that the draw's decision has on all samples takes the place of the denominator of
+    n(c), and nothing else heeds BBC-X or the naive score.
+
     Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
     classes (NaN limits below). In the coverage study, learners refitted in every fold on 23 designs that were not
     used for tuning (N = 30 to 200, 500 repetitions each), a 95 % interval covered
@@ -317,10 +332,11 @@ class calibrated:  # noqa: N801
         scale, tuned = scale_of(evidence.metric), constants(evidence)
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
-        share = float(tuned.safe == "always" if self.safe_upper == "auto" else self.safe_upper)  # BBC to naive, 0 to 1
-        if self.safe_upper == "auto" and tuned.safe == "standing out":
-            share = standing_out(evidence)
-        refitted = evidence.estimator in ("bbc", "bbc_cross_repeat")
+        simple = evidence.kept is None
+        share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
+        if self.safe_upper == "auto" and simple:
+            share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
+        refitted = simple and evidence.estimator in ("bbc", "bbc_cross_repeat")
         return Calibration(
             scale.best,
             scale.worst,

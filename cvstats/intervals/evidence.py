@@ -33,11 +33,14 @@ class Evidence:
     weighted: bool = False
     wins: np.ndarray | None = None  # (configuration,) share of draws each won
     unseen: float = 0.0  # what a misclassified sample would cost, when the winner's data hold none; else 0
+    kept: np.ndarray | None = (
+        None  # (draw,) of any decision but a plain choice: the score of the final decision in draws
+    )
 
     @property
     def one_configuration(self) -> bool:
         """Whether nothing was selected."""
-        return len(self.scores) == 1
+        return len(self.scores) == 1 and self.kept is None
 
 
 class Method(Protocol):

@@ -6,30 +6,39 @@ but a running maximum, so blocks may live anywhere and merge exactly. *Judge* th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, entropy, show
+from cvstats._check import InputError, Rng, entropy, show, warn
 from cvstats._results import names_of
+from cvstats.adjust import Adjustment
 from cvstats.cube.align import aligned, map_batches
 from cvstats.cube.blocks import problem_on, surveyed
 from cvstats.cube.make import check_form
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Draws, given_draws
-from cvstats.select import Select, select_best
+from cvstats.select import Mixture, Select, select_best
 
+from .asked import adjustment_of, metrics_of, problem_of
 from .loop import Decision, Outcome, Rules, decide, mixed_score, scored
+from .verdicts import Setting, Verdict, unseen_cost, verdicts
 
 __all__ = [
     "Decision",
     "Outcome",
     "Rules",
+    "Setting",
+    "Verdict",
     "decide",
     "mixed_score",
     "score_draws",
     "scored",
     "select_and_judge",
+    "unseen_cost",
+    "verdicts",
 ]
 
 
@@ -96,12 +105,15 @@ def score_draws(
 
 def select_and_judge(
     cube: xr.DataArray,
-    metric: str | Metric,
+    metric: str | Metric | Sequence[str | Metric],
     *,
     choose: xr.DataArray | Draws,
     judge: xr.DataArray | None = None,
     judge_cube: xr.DataArray | None = None,
-    select: Select = select_best,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    average: str = "pooled",
+    select: Select | Mixture = select_best,
     ties: str = "random",
     rng: Rng = None,
     batch: int | None = None,
@@ -120,8 +132,9 @@ def select_and_judge(
     ----------
     cube : DataArray
         The predictions that choose.
-    metric : str or Metric
-        By which they choose and judge.
+    metric : str, Metric, or list of these
+        What judges; a list judges one and the same decisions, and ``value``, ``usable`` and ``n_draws`` have the dim
+        ``metric``.
     choose : DataArray
         Weights that choose.
     judge : DataArray, optional
@@ -129,8 +142,15 @@ def select_and_judge(
     judge_cube : DataArray, optional
         The predictions that judge, when they are others (another repeat, the outer folds): same samples and
         configurations, matched by label.
-    select : callable
-        Selection strategy, see `select_best`.
+    by : str or Metric, optional
+        The metric that chooses; by default the metric, or the first of a list.
+    adjust : adjustment or list of these, optional
+        What is done with predictions, learned with `choose` and applied to those that judge: `cut`, `recalibrate`,
+        `shift_prior`, `as_adjustment`. Where it matters to `by`, every configuration is adjusted before it is scored.
+    average : {"pooled", "fold"}
+        Whether choosing scores all samples at once or averages over folds; judging is pooled.
+    select : callable or mixture
+        Selection strategy, see `select_best`; or a mixture, see `ensemble`.
     ties : {"random", "first"}
         ``"random"`` breaks ties inside a draw by a key of seed, draw and configuration label; ``"first"`` takes the
         first configuration. Strategies other than `select_best` break ties by their own rule.
@@ -146,7 +166,8 @@ def select_and_judge(
     xarray.Dataset
         ``selected(draw)`` (empty or NaN where no score is defined), ``value(draw)``, ``usable(draw)``;
         ``win_rate(configuration)``, ``score(configuration)`` (on all samples; NaN for those that may not be selected)
-        and ``score_variance(configuration)`` (variance over usable draws); ``n_draws`` and ``n_redrawn``.
+        and ``score_variance(configuration)`` (variance over usable draws); ``n_draws`` and ``n_redrawn``. Mixtures have
+        ``share(draw, configuration)``; adjustments what they learned, such as ``threshold(draw)``.
 
     Raises
     ------
@@ -166,19 +187,29 @@ def select_and_judge(
     >>> out = cs.select_and_judge(cube, "accuracy", choose=draws, ties="first", rng=1)
     >>> int(out.n_draws) + int((~out.usable).sum())
     100
+    >>> cube = cs.example_cube().isel(repeat=0)
+    >>> draws = cs.bootstrap(cube, 20, rng=1)
+    >>> out = cs.select_and_judge(cube, ["brier", "f1"], choose=draws, adjust=cs.cut("f1"), rng=1)
+    >>> out.value.dims, out.threshold.dims
+    (('metric', 'draw'), ('draw',))
     """
     check_form(cube)
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    metrics, chooser = metrics_of(metric, by, cube, notes)
+    if notes:
+        warn(f"{'; '.join(notes)}.")
+    listed = isinstance(metric, (list, tuple))
     if judge_cube is not None:
         judge_cube = aligned(judge_cube, cube, "judge_cube")
-    rules = Rules(select, ties, entropy(rng), batch, progress)
+    rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    simple = rules.plain and metrics == (chooser,)
 
     def one(part: xr.DataArray, other: xr.DataArray | None) -> xr.Dataset:
-        data = problem_on(part, found)
+        data = problem_of(part, chooser, metrics, rules)
         judges: Problem | None = None
         weights = None if judge is None else given_draws(judge, part)
         if other is not None:
-            judges = surveyed(problem_on(other, found, compete=False))
+            judges = surveyed(problem_of(other, chooser, metrics, rules, compete=False))
             if judge is None:
                 data = surveyed(data)
                 extra = judges.rows & ~data.rows
@@ -187,23 +218,38 @@ def select_and_judge(
                         "`judge_cube` has predictions for samples that no configuration of the cube predicted: "
                         f"{show(other['sample'].values[extra])}. Leave those samples out, or give `judge`."
                     )
-        return _labelled(decide(found, data, given_draws(choose, part), rules, judge=weights, judges=judges), found)
+        draws = given_draws(choose, part)
+        out = decide(chooser, data, draws, rules, judge=weights, judges=judges, judging=simple)
+        if simple:
+            return _labelled(out, metrics, [out.value], {}, listed)
+        nothing = Decision(np.array([-1]), None if out.share is None else out.share[None])
+        judged = verdicts(metrics, Setting(out.problem, draws, weights, judges), out.decision, nothing, rules)
+        return _labelled(out, metrics, [row[0].value for row in judged.each], judged.parameters, listed)
 
-    return map_batches(one, cube, judge_cube)
+    found = map_batches(one, cube, judge_cube)
+    return found.assign_coords(by=chooser.name) if listed or chooser is not metrics[0] else found
 
 
-def _labelled(out: Outcome, metric: Metric) -> xr.Dataset:
+def _labelled(
+    out: Outcome, metrics: Sequence[Metric], values: list[np.ndarray], learned: dict[str, np.ndarray], listed: bool
+) -> xr.Dataset:
     """Return the outcome with names and labels."""
-    names = out.problem.names
+    names, value = out.problem.names, np.array(values) if listed else values[0]
+    dims = ("metric",) if listed else ()
+    usable = ~np.isnan(value)
     variables = {
         "selected": ("draw", names_of(names, out.decision.place)),
-        "value": ("draw", out.value),
-        "usable": ("draw", out.usable),
+        "value": ((*dims, "draw"), value),
+        "usable": ((*dims, "draw"), usable),
         "win_rate": ("configuration", out.win_rate),
         "score": ("configuration", out.score),
         "score_variance": ("configuration", out.score_variance),
-        "n_draws": out.n_draws,
+        "n_draws": (dims, usable.sum(axis=-1)),
         "n_redrawn": out.n_redrawn,
+        **{name: ("draw", value) for name, value in learned.items()},
     }
-    coords = {"draw": np.arange(len(out.value)), "configuration": names, "metric": metric.name}
+    if out.decision.share is not None:
+        variables["share"] = (("draw", "configuration"), out.decision.share)
+    labels = [metric.name for metric in metrics]
+    coords = {"draw": np.arange(value.shape[-1]), "configuration": names, "metric": labels if listed else labels[0]}
     return xr.Dataset(variables, coords=coords)

@@ -9,18 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
+from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
-from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels import Problem, kernel
 from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric
 from cvstats.resample import ATTEMPTS, QUANTUM, Draws
-from cvstats.select import Select, beats, label_keys, needs_std_error, select_best, winners
+from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, select_best, winners
+
+from .scorers import candidates, choosing_kernel, label_check, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 Tick = Callable[..., Any]
@@ -34,31 +38,42 @@ def _silent(*_: Any) -> None:
 class Rules:
     """How a draw chooses, and how the work is cut: options that travel together."""
 
-    select: Select = select_best
+    select: Select | Mixture = select_best
     ties: str = "random"
     seed: int = 0  # of the tie keys
     batch: int | None = None  # draws at a time
     progress: bool = False
+    adjust: Adjustment | None = None  # what is done with predictions, learned in every draw anew
+    average: str = "pooled"  # over which samples choosing scores: all, or each fold
 
     def __post_init__(self) -> None:
         check_option(self.ties, ("random", "first"), "ties")
+        check_option(self.average, ("pooled", "fold"), "average")
         if self.batch is not None:
             check_count(self.batch, "batch")
+
+    @property
+    def plain(self) -> bool:
+        """Whether one configuration is picked by its pooled score, and nothing else is done."""
+        return self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What every draw chose, and how that becomes one judged column per draw. Here: one configuration.
+    """What every draw decided: one configuration, or the share of each."""
 
-    Other decisions (a mixture of configurations, a threshold) are other ways to make the column: a Decision with its
-    own `judged`; neither the loop nor a kernel need know.
-    """
+    place: np.ndarray  # (draw,) of the configuration in the cube; -1: nothing was chosen, or several were mixed
+    share: np.ndarray | None = None  # (draw, configuration); NaN: nothing was chosen
+    fitted: Fitted | None = None  # what adjustments learned, if that is known
 
-    place: np.ndarray  # (draw,) of the configuration in the cube; -1: nothing was chosen
+    def take(self, draws: slice) -> Decision:
+        """Return what some draws decided."""
+        return Decision(self.place[draws], None if self.share is None else self.share[draws])
 
-    def judged(self, scorer: Kernel, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the score of each draw's column under its weights; the kernel holds the configurations `columns`."""
-        return scorer.judged(weights, np.searchsorted(columns, self.place))
+    @property
+    def empty(self) -> np.ndarray:
+        """Which draws decided nothing."""
+        return np.asarray(self.place < 0 if self.share is None else np.isnan(self.share).any(axis=1))
 
 
 @dataclass(frozen=True)
@@ -69,15 +84,11 @@ class Outcome:
     decision: Decision
     value: np.ndarray  # (draw,) NaN where not usable
     usable: np.ndarray  # (draw,)
-    win_rate: np.ndarray  # (configuration,)
+    win_rate: np.ndarray  # (configuration,) of mixtures the mean share
     score: np.ndarray  # (configuration,) on all samples; NaN for those that may not be selected
     score_variance: np.ndarray  # (configuration,) over usable draws
     n_redrawn: int
-
-    @property
-    def n_draws(self) -> int:
-        """Number of usable draws."""
-        return int(self.usable.sum())
+    share: np.ndarray | None = None  # (configuration,) of the mixture that all samples choose
 
     def notes(self) -> tuple[str, ...]:
         """Return what must be said of draws that were skipped or drawn again."""
@@ -131,14 +142,19 @@ def decide(
     *,
     judge: Draws | None = None,
     judges: Problem | None = None,
+    judging: bool = True,
 ) -> Outcome:
-    """Choose one configuration in every draw and judge it.
+    """Choose in every draw and, if `judging`, judge the choice by the same metric.
 
     `judge` are the weights that judge, by default the samples left out of the draw; `judges` the predictions that do,
-    by default the same. Draws are over all samples of the cube.
+    by default the same. Draws are over all samples of the cube. Other metrics, and all that rules make of more than a
+    plain choice, are judged by `verdicts`; the values are then NaN, and draws that decided something are usable.
     """
+    judging = judging and rules.plain
+    if isinstance(rules.select, Mixture):
+        return _mixed(metric, surveyed(data), draws, rules)
     best_wins = rules.select is select_best
-    in_place = best_wins and judges is None
+    in_place = judging and best_wins and judges is None
 
     def make(known: Problem) -> Choose:
         own = _on(draws, known)
@@ -156,15 +172,47 @@ def decide(
         place = places[_selected(rules, metric, best.table, variance, known)]
     place = np.where(best.usable & ~np.isnan(best.best), place, -1)
     value = best.value
-    if not in_place:
-        value = _judge_apart(metric, known, judges, draws, judge, Decision(place), rules)
-    usable = (place >= 0) & ~np.isnan(value)
+    usable = place >= 0
+    if judging:
+        if not in_place:
+            value = _judge_apart(metric, known, judges, draws, judge, Decision(place), rules)
+        usable = usable & ~np.isnan(value)
     size = len(known.eligible)
     rate = np.bincount(place[usable], minlength=size) / usable.sum() if usable.any() else np.full(size, np.nan)
     score, spread = np.full((2, size), np.nan)
     score[places], spread[places] = best.score, variance
     redrawn = int((best.redrawn > 0).sum())
     return Outcome(known, Decision(place), np.where(usable, value, np.nan), usable, rate, score, spread, redrawn)
+
+
+def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcome:
+    """Learn a mixture in every draw, and on all samples."""
+    assert isinstance(rules.select, Mixture)
+    places = np.flatnonzero(known.eligible)
+    rules.select.check(known.kind, len(places), lazy=not isinstance(known.p, np.ndarray))
+    block = mixable(known.columns(places).samples(known.rows))
+    own, check = draws.on(known.rows), label_check(metric, block)
+    learn = partial(rules.select.shares, block.y, candidates(metric, block, rules.adjust))
+    everything = np.ones((1, own.n), np.uint8)
+    share, usable, redrawn = [], [], []
+    for start, stop in spans(own.times, rules.batch, metric, block):
+        counts, again = own.block(start, stop)
+        usable.append(check.chosen(counts) & (again <= ATTEMPTS))
+        redrawn.append(again)
+        counts = np.where(usable[-1][:, None], counts, 0)  # nothing is learned there
+        counts = counts if start else np.concatenate([everything.astype(counts.dtype), counts])
+        share.append(learn(counts if block.weight is None else counts * block.weight))
+    size = len(known.eligible)
+    whole = np.zeros((1 + own.times, size))
+    whole[:, places] = np.concatenate(share)
+    whole[np.isnan(whole).any(axis=1)] = np.nan
+    decision = Decision(np.full(own.times, -1), whole[1:])
+    there = np.concatenate(usable) & ~decision.empty
+    score = np.full(size, np.nan)
+    score[places] = choosing_kernel(metric, block, float(own.n), rules.adjust).scores(everything)[0]
+    rate = whole[1:][there].mean(axis=0) if there.any() else np.full(size, np.nan)
+    nothing, n_redrawn = np.full(own.times, np.nan), int((np.concatenate(redrawn) > 0).sum())
+    return Outcome(known, decision, nothing, there, rate, score, np.full(size, np.nan), n_redrawn, whole[0])
 
 
 @dataclass(frozen=True)
@@ -196,7 +244,11 @@ class Choose:
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = _silent) -> _Chosen:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
         draws, judge, m = self.draws, self.judge, len(columns)
-        scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
+        total, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
+        if self.rules.plain:
+            scorer = kernel(self.metric, block, total, gaps=block.gaps)
+        else:
+            scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust, gaps=block.gaps)
         check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         best_wins = self.rules.select is select_best
         out = _blank(draws.times, m, 0 if best_wins else m)
@@ -219,8 +271,7 @@ class Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                value = Decision(columns[local]).judged(scorer, right, columns)
-                out.value[now] = np.where(check.chosen(right), value, np.nan)
+                out.value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
@@ -281,6 +332,7 @@ def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
 
 def _selected(rules: Rules, metric: Metric, table: np.ndarray, variance: np.ndarray, known: Problem) -> np.ndarray:
     """Return the winner of each draw among the eligible configurations, by the caller's strategy."""
+    assert not isinstance(rules.select, Mixture)
     complexity = None if known.complexity is None else known.complexity[known.eligible]
     error = np.sqrt(variance) if needs_std_error(rules.select) else None
     index = np.asarray(rules.select(table, direction=metric.direction, std_error=error, complexity=complexity))
@@ -335,8 +387,8 @@ class _Judge:
                 right = judge.block(start, stop)[0][some - start]
             else:
                 right = (draws.block(start, stop)[0][some - start] == 0)[:, self.inside].view(np.uint8)
-            mine = Decision(self.decision.place[some])
-            value[now] = np.where(check.chosen(right), mine.judged(scorer, right, columns), np.nan)
+            local = np.searchsorted(columns, self.decision.place[some])
+            value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
         return numbers, value
 
 

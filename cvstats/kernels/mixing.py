@@ -107,11 +107,11 @@ class Candidates:
         different. Ties go to the first. NaN where nothing has a loss.
         """
         eligible = complete(self.p)
-        p = np.where(np.isnan(self.p), 0.0, self.p)
+        p = self.p
         n, m, r = p.shape[-3:]
         planes = p.size // (n * m * r)
         if self.target is not None:
-            residual = p - self.target  # what nobody predicted is off by the same for all
+            residual = np.where(np.isnan(p), 0.0, p) - self.target  # what nobody predicted is off by the same for all
             residual = residual.reshape(planes, n, m, r).transpose(1, 0, 3, 2).reshape(-1, m)
         out = np.empty((len(weights), m))
         step = max(1, TILE // max(1, p.size // m))

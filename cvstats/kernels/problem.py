@@ -28,6 +28,7 @@ class Problem:
     threshold : above which a prediction is the positive class, or None.
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
         separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
+    fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
     rows : (n,) which samples somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
@@ -44,6 +45,7 @@ class Problem:
     kind: str
     threshold: float | None
     model: np.ndarray | None = None
+    fold: np.ndarray | None = None
     rows: np.ndarray = field(default_factory=UNKNOWN)
     eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
@@ -65,12 +67,14 @@ class Problem:
     def samples(self, rows: np.ndarray) -> Problem:
         """Return the problem restricted to some samples."""
         weight, event, model = (None if part is None else part[rows] for part in (self.weight, self.event, self.model))
-        return replace(self, y=self.y[rows], p=self.p[..., rows, :, :], weight=weight, event=event, model=model)
+        fold = None if self.fold is None else self.fold[..., rows]
+        p = self.p[..., rows, :, :]
+        return replace(self, y=self.y[rows], p=p, weight=weight, event=event, model=model, fold=fold)
 
     def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
         if self.model is None:
-            return replace(self, p=self.p[..., index])
+            return replace(self, p=self.p[..., index], fold=None if self.fold is None else self.fold[index])
         _, repeats, partners = self.model.shape
         p = self.p.reshape(*self.p.shape[:-1], repeats, partners)[..., index, :]
         return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=self.model[:, index])

@@ -14,6 +14,7 @@ from .classes import (
     f1,
     mcc,
     prior_error,
+    prior_in_order,
     resolve_prior,
     sensitivity,
     specificity,
@@ -25,8 +26,8 @@ from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordanc
 __all__ = [
     "Metric", "accuracy", "as_metric", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "balanced_accuracy",
     "bind", "bound_metric", "brier", "concordance", "define", "error_rate", "f1", "get_metric", "kappa", "log_loss",
-    "mae", "mcc", "mse", "net_benefit", "npv", "ppv", "precision", "prior_error", "r2", "resolve_prior", "rmse",
-    "score", "sensitivity", "smoothed_error_rate", "specificity", "traits_of", "youden",
+    "mae", "mcc", "mse", "net_benefit", "npv", "ppv", "precision", "prior_error", "prior_in_order", "r2",
+    "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity", "traits_of", "youden",
 ]  # fmt: skip
 
 

@@ -87,6 +87,8 @@ class Metric:
     scale : {"unit", "log", "none"}
         Where its calibrated interval is built: on its range, on the log of the distance from its best end, nowhere. By
         default what its range allows.
+    prior : tuple of float, optional
+        The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class Metric:
     aliases: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
     scale: str = ""
+    prior: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         best, worst = self.range[::-1] if self.sign > 0 else self.range

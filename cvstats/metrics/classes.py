@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -294,7 +294,8 @@ MADE["prior_error"] = Metric(
 
 
 def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
-    return replace(metric, formula=partial(_at_prior, resolve_prior(given, cube)), bind=None)
+    prior = resolve_prior(given, cube)
+    return replace(metric, formula=partial(_at_prior, prior), bind=None, prior=prior)
 
 
 def _at_prior(prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
@@ -315,15 +316,18 @@ def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tup
                 f"`prior` must be {{label: probability}} for {len(names)} classes {show(names)}; got {prior!r}."
             )
         return (float(prior), 1.0 - float(prior))
+    return prior_in_order(prior, names)
+
+
+def prior_in_order(prior: Mapping[Any, float], names: Sequence[Any], argument: str = "prior") -> tuple[float, ...]:
+    """Return the probabilities of the classes `names`, in their order; with two classes one of them is enough."""
     stray = [name for name in prior if name not in names]
     if stray:
-        raise InputError(f"`prior` names {show(stray)}, not among the classes {show(names)}.")
+        raise InputError(f"`{argument}` names {show(stray)}, not among the classes {show(names)}.")
     absent = [name for name in names if name not in prior]
-    if len(names) == 2 and len(absent) == 1:
-        rest = 1.0 - sum(prior.values())
-        return tuple(float(prior.get(name, rest)) for name in names)
-    if absent:
-        raise InputError(f"`prior` lacks the classes {show(absent)}; give the probability of each.")
-    if abs(sum(prior.values()) - 1) > 1e-9:
-        raise InputError(f"`prior` must add up to 1; it adds up to {sum(prior.values()):g}.")
-    return tuple(float(prior[name]) for name in names)
+    rest = 1.0 - sum(prior.values())
+    if len(absent) > (len(names) == 2):
+        raise InputError(f"`{argument}` lacks the classes {show(absent)}; give the probability of each.")
+    if abs(min(rest, 0.0) if absent else rest) > 1e-9:
+        raise InputError(f"`{argument}` must add up to 1; it adds up to {sum(prior.values()):g}.")
+    return tuple(float(prior.get(name, rest)) for name in names)

@@ -15,6 +15,7 @@ _AUC = _RANK | {"statistic": "auc", "requires": "classes"}
 
 @define(
     **_AUC,
+    ratio_free=True,
     multiclass="pairs",
     words="AUC",
     aliases=("auroc", "mauc_au1u", "roc", "roc_auc", "roc_auc_ovo"),

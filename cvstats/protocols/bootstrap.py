@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, entropy, warn
+from cvstats._check import InputError, Rng, check_count, check_level, entropy, show, warn
 from cvstats._results import call_text, names_of, qualifiers, result
+from cvstats.adjust import Adjustment
 from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_form, is_lazy
-from cvstats.intervals import Calibration, Evidence, Method, get_method, interval_limits
-from cvstats.judge import Outcome, Rules, decide
-from cvstats.kernels import Problem
+from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
+from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
+from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.kernels.problem import CLASS_NEEDS
-from cvstats.metrics import Metric, bound_metric, get_metric
+from cvstats.metrics import Metric
 from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
-from cvstats.select import Select, select_best
+from cvstats.select import Mixture, Select, select_best
 
 from .common import Choice, final_choice, optimism
 from .doubts import Doubts
 from .registry import protocol
+from .subgroups import LEAST, Subgroup, differences, spread_between
+
+ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
+UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
 
 
 @dataclass(frozen=True)
 class Request:
-    """A bootstrap of "select, then judge" as it was asked for, and what must be said of it in the end."""
+    """A bootstrap of "decide, then judge" as it was asked for, and what must be said of it in the end."""
 
-    metric: Metric
+    metrics: tuple[Metric, ...]  # that judge
+    by: Metric  # that chooses
     draws: xr.DataArray | Draws | None
     times: int
     strata: Any
@@ -38,25 +44,68 @@ class Request:
     interval: Method
     rules: Rules
     keep_draws: bool
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
+    subgroup: Any = None  # name of the coordinate in whose levels is judged
+    listed: bool = False  # whether results have the dim `metric`
+    anchored: bool = False  # whether estimates are anchored, with the plain one beside them
     doubts: Doubts = field(default_factory=Doubts)
 
     def __post_init__(self) -> None:
         check_times(self.times, self.level, self.interval.name, self.draws)
 
-    def labels(self, method: str) -> dict[str, Any]:
-        """Return the qualifiers of the result."""
-        return qualifiers(method, self.metric.name, self.level, self.interval.name)
+    @property
+    def simple(self) -> bool:
+        """Whether one configuration is picked by its pooled score and judged by the same metric."""
+        return self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
 
 
 @dataclass(frozen=True)
 class Run:
-    """One bootstrap on a cube without batch dims, and what the interval needs of it."""
+    """One bootstrap on a cube without batch dims, and what the interval of each metric needs of it."""
 
     out: Outcome
     choice: Choice
-    evidence: Evidence
+    final: Decision
+    cases: list[Case]  # by metric and, with a subgroup, by level: the level, then all others
     draws: Draws
+    subgroup: Subgroup | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether there was nothing to decide."""
+        return self.cases[0].evidence.one_configuration
+
+    @property
+    def decided(self) -> bool:
+        """Whether there was anything to decide, and something was."""
+        return not self.fixed and not self.final.empty[0]
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one metric judges, draw by draw and in the end."""
+
+    evidence: Evidence
+    value: np.ndarray  # (draw,) NaN where undefined
+    pooled: float  # the naive value when samples are pooled, which optimism is measured from
+    anchor: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, on the same
+    everywhere: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) each draw's decision on all samples
+    kept: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, in the draw
+
+    @property
+    def metric(self) -> Metric:
+        """The metric."""
+        return self.evidence.metric
+
+    def anchored(self, gap: np.ndarray) -> float:
+        """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
+        gap = gap[~np.isnan(gap)]
+        value = self.evidence.naive + float(gap.mean()) if len(gap) else np.nan
+        return float(np.clip(value, *self.metric.range))
+
+    def estimated(self, estimate: float) -> Case:
+        """Return the case with another estimate than plain BBC."""
+        return replace(self, evidence=replace(self.evidence, estimate=estimate))
 
 
 @protocol(
@@ -68,15 +117,19 @@ class Run:
 )
 def bbc(
     cube: xr.DataArray,
-    metric: str | Metric,
+    metric: str | Metric | Sequence[str | Metric],
     *,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    subgroup: str | None = None,
+    average: str = "pooled",
     draws: xr.DataArray | None = None,
     times: int = 1000,
     rng: Rng = None,
     level: float = 0.95,
     interval: Any = "percentile",
     ties: str = "first",
-    select: Select = select_best,
+    select: Select | Mixture = select_best,
     strata: Any = None,
     keep_draws: bool = False,
     batch: int | None = None,
@@ -101,8 +154,24 @@ def bbc(
     ----------
     cube : DataArray
         Predictions made by `as_cube`.
-    metric : str or Metric
-        Name, such as ``"auc"``, or metric, of any family.
+    metric : str, Metric, or list of these
+        Name, such as ``"auc"``, or metric, of any family. Of a list all judge one and the same decision, and results
+        have the dim ``metric``.
+    by : str or Metric, optional
+        The metric that chooses; by default the metric, or the first of a list.
+    adjust : adjustment or list of these, optional
+        What is done with predictions before they are judged, learned in every draw anew: `cut`, `recalibrate`,
+        `shift_prior`, `as_adjustment`. Where it matters to `by`, every configuration is adjusted before it is scored.
+    subgroup : str, optional
+        Name of a coordinate over samples: the decision is made on everybody and judged within each of its levels.
+        Results have that dim, and also ``n_samples``, ``n_events``, ``difference`` (from all others) with
+        ``difference_low`` and ``difference_high``, ``p_value`` and ``p_adjusted`` (Holm). Levels with fewer than 5
+        samples of a class are NaN. Where the subgroup is the group, samples are drawn within its levels, and
+        ``spread_between`` is the standard deviation between levels beyond their standard errors.
+    average : {"pooled", "fold"}
+        Whether choosing (and ``naive``) scores all samples at once, or averages over folds as GridSearchCV and caret
+        do. Within a draw folds that lack a class are skipped. Judging is always pooled, and ``optimism`` is then
+        measured from the pooled naive value.
     draws : DataArray, optional
         Weights from `bootstrap` (or your own); nothing random is left then. Unusable draws are skipped and counted.
     times : int
@@ -115,11 +184,13 @@ def bbc(
         How the limits are made, by name or configured: see `percentile`.
     ties : {"first", "random"}
         Which of several equally good configurations wins a draw.
-    select : callable
-        Selection strategy, run again in every draw.
+    select : callable or mixture
+        Selection strategy, run again in every draw; or `ensemble`, `top_mean`, `as_mixture`, which average several
+        configurations.
     strata : str, optional
-        None, ``"label"``, a coordinate's name, or ``"auto"`` (within class for metrics that need every class).
-        Classes that were sampled separately (dimension ``partner``) are always drawn within class.
+        None, ``"label"``, a coordinate's name, or ``"auto"`` (within class if every metric that judges needs classes
+        and ignores their ratio). Classes that were sampled separately (dimension ``partner``) are always drawn within
+        class.
     keep_draws : bool
         Also return ``draw_estimate(draw)`` and ``draw_selected(draw)``.
     batch : int, optional
@@ -132,7 +203,9 @@ def bbc(
     xarray.Dataset
         ``estimate``, ``std_error`` (standard deviation of the draws), ``conf_low``, ``conf_high``, ``bound_low``,
         ``bound_high``, ``naive``, ``optimism``, ``selected`` (empty or NaN when no score is defined), ``win_rate``,
-        ``n_draws``, ``n_redrawn``; with a calibrated interval ``calibration``, from which `confint` makes it again.
+        ``n_draws``, ``n_redrawn``; with a calibrated interval ``calibration``, from which `confint` makes it again. A
+        mixture has ``share(configuration)``, an empty ``selected``, and mean shares as ``win_rate``; adjustments have
+        ``threshold``, ``intercept``, ``slope``.
 
     References
     ----------
@@ -145,21 +218,53 @@ def bbc(
     >>> out = cs.bbc(cube, "accuracy", rng=1)
     >>> bool(out.estimate < out.naive)
     True
+    >>> cube = cs.example_cube().isel(repeat=0)
+    >>> out = cs.bbc(cube, ["auc", "sensitivity"], by="auc", adjust=cs.cut("youden"), times=200, rng=1)
+    >>> out.estimate.dims, bool(0 < out.threshold < 1)
+    (('metric',), True)
     """
     check_form(cube)
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
-    rules = Rules(select, ties, entropy(rng), batch, progress)
-    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
-    labels = asked.labels("bbc")
+    metrics, chooser = metrics_of(metric, by, cube, notes)
+    rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    asked = Request(
+        metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
+        subgroup=subgroup, listed=isinstance(metric, (list, tuple)),
+    )  # fmt: skip
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, asked)
-        return assemble(run, part, asked).assign_coords(labels)
+        return assemble(bootstrap_run(part, asked), part, asked)
 
-    out = map_batches(one, cube)
-    warn_once("bbc", [*asked.doubts.notes(), *notes])
-    call = call_text("bbc", metric=found.name, draws=draws, times=times, rng=rng, level=level, ties=ties, strata=strata)
+    return finished(
+        "bbc",
+        asked,
+        map_batches(one, cube),
+        cube,
+        draws=draws,
+        times=times,
+        rng=rng,
+        level=level,
+        ties=ties,
+        strata=strata,
+    )
+
+
+def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, **arguments: Any) -> xr.Dataset:
+    """Return the result with its labels, after one warning with all that must be known."""
+    function, rules = ("winner" if asked.anchored else method), asked.rules
+    warn_once(function, [*asked.doubts.notes(), *asked.notes])
+    names = tuple(metric.name for metric in asked.metrics)
+    decision = {
+        "by": asked.by.name if asked.by is not asked.metrics[0] else None,
+        "adjust": rules.adjust.name if rules.adjust else None,
+        "subgroup": asked.subgroup,
+        "average": "fold" if rules.average == "fold" else None,
+        "select": rules.select.name if isinstance(rules.select, Mixture) else None,
+    }
+    call = call_text(function, metric=names if asked.listed else names[0], **decision, **arguments)
+    if asked.listed or decision["by"]:
+        out = out.assign_coords(by=asked.by.name)
+    labels = qualifiers(method, names[0], asked.level, asked.interval.name)
     return result(out, **labels, call=call, cube=cube)
 
 
@@ -181,58 +286,132 @@ def check_times(times: int, level: float, interval: str, draws: object) -> None:
 
 
 def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
-    """Choose in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
-    metric, rules = asked.metric, asked.rules
+    """Decide in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
+    by, rules = asked.by, asked.rules
+    subgroup = None if asked.subgroup is None else Subgroup.of(cube, asked.subgroup)
+    strata = asked.strata
+    if subgroup is not None and subgroup.grouped:
+        cube, strata = cube.drop_vars("group", errors="ignore"), subgroup.codes
     if asked.draws is None:
-        draws: Draws = make_draws(cube, metric, asked.times, rules.seed, asked.strata)
+        needs = stand_in(by, asked.metrics, rules.adjust)
+        draws: Draws = make_draws(cube, needs, asked.times, rules.seed, strata)
     else:
         draws = given_draws(asked.draws, cube)
-    out = decide(metric, problem_on(cube, metric), draws, rules)
-    choice = final_choice(
+    out = decide(by, problem_of(cube, by, asked.metrics, rules), draws, rules, judging=asked.simple)
+    choice = chosen_on_all(cube, by, out, rules, scores)
+    final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+    if asked.simple:
+        return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
+    parts = None if subgroup is None else subgroup.parts
+    judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
+    cases = []
+    for metric, row in zip(asked.metrics, judged.each, strict=True):
+        for number, verdict in enumerate(row):
+            rows = out.problem.rows if parts is None else out.problem.rows & parts[number]
+            cases.append(_judged_case(cube, asked, out, choice, verdict, metric, rows))
+    return Run(out, choice, judged.final, cases, draws, subgroup)
+
+
+def chosen_on_all(
+    cube: xr.DataArray, by: Metric, out: Outcome, rules: Rules, scores: xr.DataArray | None = None
+) -> Choice:
+    """Return what all samples choose; a mixture has no name."""
+    if isinstance(rules.select, Mixture):
+        return Choice(names_of(out.problem.names, -1)[()], -1, np.nan, out.score, out.problem.eligible)
+    return final_choice(
         cube,
-        metric,
+        by,
         select=rules.select,
         scores=out.score if scores is None else scores,
         std_error=np.sqrt(out.score_variance),
         known=out.problem,
     )
+
+
+def _simple_case(cube: xr.DataArray, asked: Request, out: Outcome, choice: Choice) -> Case:
+    """Return what there is to say of one configuration that was picked and judged by one metric."""
+    metric, eligible = asked.by, choice.eligible
     values = out.value[out.usable]
-    if int(choice.eligible.sum()) == 1 or choice.index < 0:
+    if int(eligible.sum()) == 1 or choice.index < 0:
         estimate = choice.value
     else:
         with np.errstate(over="ignore"):
             estimate = float(values.mean()) if len(values) else np.nan
-    n, smallest = design_sizes(cube, metric, out.problem.rows)
+    unseen = 0.0
+    if choice.index >= 0 and metric.error_cost(2):
+        unseen = unseen_cost(
+            metric, out.problem.columns(slice(choice.index, choice.index + 1)).samples(out.problem.rows)
+        )
     evidence = Evidence(
-        metric=metric,
+        **_known(cube, asked, metric, out.problem.rows),
+        times=len(out.value),
         estimate=estimate,
         bbc=estimate,
         naive=choice.value,
-        scores=choice.scores[choice.eligible],
-        variance=out.score_variance[choice.eligible],
+        scores=choice.scores[eligible],
+        variance=out.score_variance[eligible],
         chosen=choice.scores[out.decision.place[out.usable]],
         values=values,
-        n=n,
-        smallest_class=smallest,
-        cube=None if is_lazy(cube) else cube,
-        seed=rules.seed,
-        times=len(out.value),
-        grouped="group" in cube.coords,
-        weighted="weight" in cube.coords,
-        wins=out.win_rate[choice.eligible],
-        unseen=_unseen(out.problem, metric, choice.index),
+        wins=out.win_rate[eligible],
+        unseen=unseen,
     )
-    return Run(out, choice, evidence, draws)
+    return Case(evidence, out.value, choice.value)
 
 
-def _unseen(data: Problem, metric: Metric, index: int) -> float:
-    """Return what a misclassified sample would cost when configuration `index` misclassifies none; else 0."""
-    if index < 0 or not metric.error_cost(2):
-        return 0.0
-    mine = data.columns(slice(index, index + 1)).samples(data.rows)
-    losses = get_metric("log_loss").ingredients(mine.y[:, None, None], np.asarray(mine.p), mine.n_classes)[0]
-    wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return metric.error_cost(mine.n_classes) if wrong < 0.5 else 0.0
+def _judged_case(
+    cube: xr.DataArray,
+    asked: Request,
+    out: Outcome,
+    choice: Choice,
+    verdict: Verdict,
+    metric: Metric,
+    rows: np.ndarray,
+) -> Case:
+    """Return what there is to say of any other decision."""
+    usable = ~np.isnan(verdict.value)
+    values, kept = verdict.value[usable], verdict.kept[~np.isnan(verdict.kept)]
+    naive, pooled, own = verdict.naive, verdict.pooled, {"kept": kept}
+    estimate = float(values.mean()) if len(values) and not np.isnan(naive) else np.nan
+    scores, variance = choice.scores, out.score_variance
+    lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
+    if lost > UNDEFINED * defined:
+        asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
+        estimate = naive = pooled = np.nan
+    elif int(choice.eligible.sum()) == 1 and asked.rules.adjust is None:  # nothing was decided
+        estimate = pooled = naive
+        scores, variance = np.array([naive]), np.array([kept.var(ddof=1) if len(kept) > 1 else np.nan])
+        own = {"wins": np.ones(1)}
+    elif asked.rules.plain and metric is asked.by and asked.subgroup is None:  # as if it judged alone
+        scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
+        own = {"wins": out.win_rate[choice.eligible]}
+    evidence = Evidence(
+        **_known(cube, asked, metric, rows),
+        times=len(out.value),
+        estimate=estimate,
+        bbc=estimate,
+        naive=naive,
+        scores=scores,
+        variance=variance,
+        chosen=verdict.everywhere[usable],
+        values=values,
+        unseen=verdict.unseen,
+        **own,
+    )
+    return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
+
+
+def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray) -> dict[str, Any]:
+    """Return what an interval may know of the design."""
+    n, smallest = design_sizes(cube, metric, rows)
+    return {
+        "metric": metric,
+        "n": n,
+        "smallest_class": smallest,
+        "cube": None if is_lazy(cube) else cube,
+        "seed": asked.rules.seed,
+        "grouped": "group" in cube.coords,
+        "weighted": "weight" in cube.coords,
+    }
 
 
 def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
@@ -247,26 +426,94 @@ def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
-    out, choice, estimate = run.out, run.choice, run.evidence.estimate
-    limits, notes = interval_limits(asked.interval, run.evidence, asked.level)
-    asked.doubts.add(cube, out.problem, asked.metric, choice.scores)
-    asked.notes.extend([*out.notes(), *notes])
-    variables: dict[str, Any] = {
-        "estimate": estimate,
-        **{name: limits[name] for name in ("std_error", "conf_low", "conf_high", "bound_low", "bound_high")},
-        "naive": choice.value,
-        "optimism": optimism(asked.metric, choice.value, estimate),
-        "selected": choice.label,
-        "win_rate": ("configuration", out.win_rate),
-        "n_draws": out.n_draws,
-        "n_redrawn": out.n_redrawn,
-    }
+    out, choice = run.out, run.choice
+    within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
+    asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
+    asked.notes.extend(out.notes())
+    dims, cells, intervals = _cells(run, asked)
+    judged: dict[str, Any] = {}
+    for name in next(iter(cells.flat)):
+        values = np.array([cell[name] for cell in cells.flat])
+        further = {"calibration": ("calibration_part",)}.get(name, ("draw",)) if values.ndim > 1 else ()
+        judged[name] = (dims + further, values.reshape(cells.shape + values.shape[1:]))
+    variables: dict[str, Any] = {name: judged.pop(name) for name in ESTIMATE}
+    variables |= {"selected": choice.label, "win_rate": ("configuration", out.win_rate)}
+    variables |= decided_on(run.final)
+    variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
-    if "calibration" in limits:
-        variables["calibration"] = ("calibration_part", limits["calibration"])
+    if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:
-        variables["draw_estimate"] = ("draw", out.value)
         variables["draw_selected"] = ("draw", names_of(out.problem.names, out.decision.place))
         coords["draw"] = np.arange(len(out.value))
+    if asked.listed:
+        coords |= {"metric": [metric.name for metric in asked.metrics], "interval": ("metric", intervals)}
+    if run.subgroup is not None:
+        coords[run.subgroup.name] = run.subgroup.levels
+        variables |= {name: (run.subgroup.name, count) for name, count in run.subgroup.counts(out.problem).items()}
+        if run.subgroup.grouped:
+            estimate, error = (np.reshape(variables[name][1], (-1, cells.shape[-1])) for name in ESTIMATE[:2])
+            spread = np.array([spread_between(*pair) for pair in zip(estimate, error, strict=True)])
+            variables["spread_between"] = ("metric", spread) if asked.listed else spread[0]
     return xr.Dataset(variables, coords=coords)
+
+
+def _cells(run: Run, asked: Request) -> tuple[tuple[str, ...], np.ndarray, list[str]]:
+    """Return the variables of every metric (and level of a subgroup), their dims, and the kind of each interval."""
+    made = [_cell(case, asked) for case in run.cases]
+    dims: tuple[str, ...] = ("metric",) if asked.listed else ()
+    cells = np.empty(len(made), object)
+    cells[:] = [cell for cell, _ in made]
+    width = len(made) // len(asked.metrics)
+    intervals = [name for _, name in made[::width]]
+    subgroup = run.subgroup
+    if subgroup is not None:
+        small = subgroup.small(run.out.problem)
+        if small.any():
+            few = f"fewer than {LEAST} samples" + (" of a class" if run.out.problem.n_classes else "")
+            asked.notes.append(f"{few} in {subgroup.name} {show(subgroup.levels[small])}: not judged there (NaN)")
+        for number in range(len(asked.metrics)):
+            some = run.cases[number * width : (number + 1) * width]
+            pairs = list(zip(some[::2], some[1::2], strict=True))
+            for name, values in differences(pairs, asked.level, small).items():
+                for cell, value in zip(cells[number * width : (number + 1) * width : 2], values, strict=True):
+                    cell[name] = value
+        cells, dims = cells[::2], (*dims, subgroup.name)
+        for cell in cells[np.tile(small, len(asked.metrics))]:
+            cell.update({name: np.full(np.shape(value), np.nan) for name, value in cell.items() if name != "n_draws"})
+    shape = ((len(asked.metrics),) if asked.listed else ()) + (() if subgroup is None else (width // 2,))
+    return dims, cells.reshape(shape), intervals
+
+
+def decided_on(final: Decision) -> dict[str, Any]:
+    """Return the variables that say what was decided beside a configuration's name."""
+    share = {} if final.share is None else {"share": ("configuration", final.share[0])}
+    learned = {} if final.fitted is None else final.fitted.parameters
+    return {**share, **{name: float(value[0]) for name, value in learned.items()}}
+
+
+def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
+    """Return the variables of one metric, and the kind of its interval."""
+    evidence, method = case.evidence, asked.interval
+    reason = method.refuse(evidence) if asked.listed else None
+    if reason is None:
+        limits, notes = interval_limits(method, evidence, asked.level)
+        asked.notes.extend(f"{case.metric.name}: {note}" if asked.listed else note for note in notes)
+    else:  # one of several metrics: the others have limits
+        limits = dict.fromkeys(NAMES, np.nan)
+        if hasattr(method, "calibration"):
+            limits["calibration"] = np.full(len(fields(Calibration)), np.nan)
+        asked.notes.append(f"{case.metric.name} has no limits: {reason}")
+    variables = {
+        "estimate": evidence.estimate,
+        "naive": evidence.naive,
+        "optimism": optimism(case.metric, case.pooled, evidence.estimate),
+        "n_draws": int((~np.isnan(case.value)).sum()),
+        **limits,
+    }
+    if asked.keep_draws:
+        variables["draw_estimate"] = case.value
+    if asked.anchored:
+        variables |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
+        variables["bbc_plain"] = evidence.bbc
+    return variables, "none" if reason else method.name

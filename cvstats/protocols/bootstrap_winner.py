@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +11,19 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, check_option, entropy
-from cvstats._results import call_text, result
+from cvstats.adjust import Adjustment
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_form
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
-from cvstats.judge import Rules, decide, mixed_score
-from cvstats.metrics import Metric, bound_metric
-from cvstats.resample import make_draws
-from cvstats.select import Select, select_best
+from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
+from cvstats.judge.asked import adjustment_of, metrics_of
+from cvstats.metrics import Metric
+from cvstats.resample import Part, make_draws
+from cvstats.select import Mixture, Select, select_best
 
-from .bootstrap import Request, Run, assemble, bootstrap_run, warn_once
+from .bootstrap import Case, Request, Run, assemble, bootstrap_run, finished
 from .nested import check_inner
 from .registry import needs_folds, needs_repeats, protocol
 
@@ -44,8 +46,12 @@ from .registry import needs_folds, needs_repeats, protocol
 @protocol("bbc_x", "BBC-X", "each bootstrap draw", "samples left out of the draw")
 def winner(
     cube: xr.DataArray,
-    metric: str | Metric,
+    metric: str | Metric | Sequence[str | Metric],
     *,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    subgroup: str | None = None,
+    average: str = "pooled",
     inner: xr.DataArray | None = None,
     regime: str = "cv",
     draws: xr.DataArray | None = None,
@@ -53,21 +59,28 @@ def winner(
     rng: Rng = None,
     level: float = 0.95,
     interval: Any = "calibrated",
-    select: Select = select_best,
+    select: Select | Mixture = select_best,
     strata: Any = "auto",
     keep_draws: bool = False,
     batch: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Return the recommended estimate of the winner's performance, with an interval that holds its level.
+    r"""Return the recommended estimate of the winner's performance, with an interval that holds its level.
 
-    The estimand is the performance of the configuration selected on all data, refitted on all N samples. The
+    The estimand is the performance of the configuration selected on all data, refitted on all N samples. The estimate
+    is *anchored*: the naive score, plus the mean over draws of the score of the draw's choice minus that of the choice
+    on all data, both on the samples left out,
+
+    .. math:: \hat\theta_{j^*} + \frac1B \sum_b \bigl[L_b(j_b) - L_b(j^*)\bigr].
+
+    For means this is BBC with less noise; of metrics that are biased on few samples (R2, average precision, F1) it
+    removes that bias, so that the same model twice has no optimism. Ties inside draws are broken at random. The
     estimator is the best that the saved predictions allow, named by the coordinate ``method``:
 
-    - ``"bbc"``: bootstrap bias corrected estimate with ties broken at random (one repeat, or a rank metric);
+    - ``"bbc"``: as above (one repeat, or a rank metric);
     - ``"bbc_cross_repeat"``: two repeats or more with the same predictions missing in all (if any); each repeat
-      chooses in the bag, the others judge out of it;
-    - ``"bbc_ncv"``: inner predictions given; half BBC, half nested cross-validation smoothed over draws;
+      chooses in the bag, the others judge its choice and that on all data out of it;
+    - ``"bbc_ncv"``: inner predictions given; half anchored BBC, half nested cross-validation smoothed over draws;
     - ``"bbc_x"``: ``regime="holdout"``, fixed models judged on samples they never influenced (experimental).
 
     The default interval is `calibrated`; on designs not used to tune it, with N = 30 to 200, 95 % intervals covered
@@ -79,28 +92,32 @@ def winner(
     ----------
     cube : DataArray
         Predictions made by `as_cube`.
-    metric : str or Metric
-        Name, such as ``"auc"``, or metric.
+    metric, by, adjust, subgroup : as in `bbc`
+        What judges (one metric or a list), what chooses, what is done with predictions, and in whose levels they are
+        judged. All metrics of a list have one estimator, the weakest that any of them (or `by`) allows.
+    average : {"pooled", "fold"}
+        As in `bbc`; the estimate is then the naive value averaged over folds plus the mean pooled difference.
     inner : DataArray, optional
         Inner predictions as `ncv` takes them. Checked, but not used (which warns), for metrics that are not linear
-        in the values of single samples, such as AUC.
+        in the values of single samples, such as AUC, and for all but a plain choice.
     regime : {"cv", "holdout"}
-        ``"cv"``: models refitted in every fold. ``"holdout"``: fixed models.
+        ``"cv"``: models refitted in every fold. ``"holdout"``: fixed models, for plain choices only.
     draws, times, rng, level : as in `bbc`
         Draws (or how many, and their seed), and the level of the interval.
     interval : str or interval method
         A name, or a configured method such as ``calibrated(safe_upper=True)``.
-    select : callable
-        Selection strategy, see `select_best`; run again in every draw.
+    select : callable or mixture
+        Selection strategy, see `select_best`; run again in every draw. Or a mixture, see `ensemble`.
     strata : str, optional
-        ``"auto"`` draws within class for metrics that need every class.
+        ``"auto"`` draws within class if every metric that judges needs classes and ignores their ratio.
     keep_draws, batch, progress : as in `bbc`
         What to keep, how many draws at a time, and whether to show a progress bar.
 
     Returns
     -------
     xarray.Dataset
-        The variables of `bbc`, and ``bbc_plain``, the plain BBC estimate (random ties).
+        The variables of `bbc`, and ``bbc_plain``, the plain BBC estimate (random ties); with `keep_draws` also
+        ``draw_anchor(draw)``, the choice on all data judged on the samples left out of the draw.
 
     References
     ----------
@@ -114,50 +131,59 @@ def winner(
     >>> out = cs.winner(cube, "accuracy", rng=1)
     >>> str(out.method.item()), bool(out.conf_low < out.estimate < out.conf_high)
     ('bbc_cross_repeat', True)
+    >>> cube = cs.example_cube()
+    >>> both = cs.winner(cube, ["brier", "auc"], by="auc", select=cs.top_mean(3), times=100, rng=1)
+    >>> both.estimate.dims, float(both.share.sum().round(6))
+    (('metric',), 1.0)
     """
     check_form(cube)
     check_option(regime, ("cv", "holdout"), "regime")
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
-    rules = Rules(select, "random", entropy(rng), batch, progress)
-    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
+    metrics, chooser = metrics_of(metric, by, cube, notes)
+    rules = Rules(select, "random", entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    asked = Request(
+        metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
+        subgroup=subgroup, listed=isinstance(metric, (list, tuple)), anchored=True,
+    )  # fmt: skip
     if inner is not None and regime == "holdout":
         raise InputError("`inner` is for models refitted in every fold; regime='holdout' is for fixed models.")
-    estimator = _estimator(cube, found, inner, regime)
+    if regime == "holdout" and not asked.simple:
+        raise InputError(
+            "regime='holdout' is for one configuration picked by its pooled score and judged by the same metric; "
+            "leave out `by`, `adjust`, `subgroup`, mixtures and average='fold', or use regime='cv'."
+        )
+    estimator = _estimator(cube, asked, inner, regime)
     if inner is not None:
         inner = check_inner(_same_repeats(cube, inner), inner)
         if cube.sizes["configuration"] == 1:
             notes.append("`inner` is not used: with one configuration nothing is chosen")
+        elif not asked.simple:
+            notes.append("`inner` is not used: it serves one configuration that is picked and judged by one metric")
         elif estimator != "bbc_ncv":
             notes.append(
-                f"`inner` is not used: {found.name} is not linear in the values of single samples, which smoothing "
+                f"`inner` is not used: {chooser.name} is not linear in the values of single samples, which smoothing "
                 "nested cross-validation over draws takes; ncv() uses it"
             )
-    labels = asked.labels(estimator)
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, asked)
-        estimate = run.evidence.estimate
-        if not run.evidence.one_configuration and run.choice.index >= 0:
-            estimate = _estimate(run, part, estimator, inside, asked)
-        run = replace(run, evidence=replace(run.evidence, estimator=estimator, estimate=estimate))
-        return assemble(run, part, asked).assign(bbc_plain=run.evidence.bbc).assign_coords(labels)
+        cases = _estimates(run, part, estimator, inside, asked)
+        cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
+        return assemble(replace(run, cases=cases), part, asked)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
-    warn_once("winner", [*asked.doubts.notes(), *notes])
-    call = call_text(
-        "winner", metric=found.name, regime=regime, times=times, rng=rng, level=level, interval=asked.interval.name
-    )
-    return result(out, **labels, call=call, cube=cube)
+    said = {"regime": regime, "times": times, "rng": rng, "level": level, "interval": asked.interval.name}
+    return finished(estimator, asked, out, cube, **said)
 
 
-def _estimator(cube: xr.DataArray, metric: Metric, inner: xr.DataArray | None, regime: str) -> str:
-    """Return the estimator that the saved predictions allow."""
+def _estimator(cube: xr.DataArray, asked: Request, inner: xr.DataArray | None, regime: str) -> str:
+    """Return the estimator that the saved predictions allow, one for all metrics."""
+    every = (asked.by, *asked.metrics)
     if regime == "holdout":
         return "bbc_x"
-    if metric.family in ("rank", "custom"):
+    if any(metric.family in ("rank", "custom") for metric in every):
         return "bbc"
-    if inner is not None and metric.linear:
+    if inner is not None and asked.simple and asked.by.linear:
         return "bbc_ncv"
     return "bbc_cross_repeat" if cube.sizes.get("repeat", 1) > 1 and _repeats_alike(cube) else "bbc"
 
@@ -168,32 +194,58 @@ def _repeats_alike(cube: xr.DataArray) -> bool:
     return bool((present == present.isel(repeat=0)).all())
 
 
-def _estimate(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray | None, asked: Request) -> float:
-    """Return the point estimate of `estimator`, among several configurations."""
-    if estimator == "bbc_x":
-        return bbc_x(run.evidence)
+def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray | None, asked: Request) -> list[Case]:
+    """Return the cases with their point estimates, where something was decided."""
     rules = replace(asked.rules, progress=False)
+    cases = run.cases
+    if asked.simple:
+        case, out = cases[0], run.out
+        one = np.arange(len(out.problem.eligible)) == run.choice.index
+        anchor = out.value if run.fixed else np.full(len(out.value), np.nan)
+        if run.decided:
+            left_out = Part(run.draws, left_out=True)
+            anchor = scored(asked.by, replace(out.problem, eligible=one), left_out, batch=rules.batch)[1][0][:, 0]
+        cases = [replace(case, anchor=anchor)]
+    cases = [replace(case, pooled=case.evidence.naive) for case in cases]
+    if not run.decided:
+        return cases
+    if estimator == "bbc_x":
+        return [case.estimated(bbc_x(case.evidence)) for case in cases]
     if estimator == "bbc_cross_repeat":
-        return _cross_repeat(run, cube.sizes["repeat"], rules)
-    if inner is None:
-        return run.evidence.bbc
-    smooth = _smoothed_ncv(cube, inner, run, rules)
-    if np.isnan(smooth):
-        name = asked.metric.name
-        asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
-    return (run.evidence.bbc + smooth) / 2
+        gaps = _cross_repeat(run, cube.sizes["repeat"], asked, rules)
+        return [case.estimated(case.anchored(gap)) for case, gap in zip(cases, gaps, strict=True)]
+    anchored = [case.anchored(case.value - case.anchor) for case in cases]
+    if inner is not None:
+        smooth = _smoothed_ncv(cube, inner, run, rules)
+        if np.isnan(smooth):
+            name = asked.by.name
+            asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
+        anchored = [(one + smooth) / 2 for one in anchored]
+    return [case.estimated(value) for case, value in zip(cases, anchored, strict=True)]
 
 
-def _cross_repeat(run: Run, repeats: int, rules: Rules) -> float:
-    """Return the mean over draws and repeats: one repeat chooses in the bag, the others judge out of it."""
-    data, values = run.out.problem, []
+def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[np.ndarray]:
+    """Return, for every metric, how much better draws and repeats judge their own decision than that on all samples.
+
+    One repeat decides in the bag, the others judge out of it.
+    """
+    data, by, gaps = run.out.problem, asked.by, []
     each = np.arange(data.p.shape[-1]).reshape(repeats, -1)  # all predictions of a repeat stay together
+    one = np.arange(len(data.eligible)) == run.choice.index
     for repeat in range(repeats):
-        judges = data.repeats(np.delete(each, repeat, axis=0).ravel())
-        out = decide(run.evidence.metric, data.repeats(each[repeat]), run.draws, rules, judges=judges)
-        values.append(out.value[out.usable])
-    together = np.concatenate(values)
-    return float(together.mean()) if len(together) else np.nan
+        own, judges = data.repeats(each[repeat]), data.repeats(np.delete(each, repeat, axis=0).ravel())
+        if asked.simple:
+            out = decide(by, own, run.draws, rules, judges=judges)
+            left_out = Part(run.draws, left_out=True)
+            anchor = scored(by, replace(judges, eligible=one), left_out, batch=rules.batch)[1][0][:, 0]
+            gaps.append([out.value - anchor])
+        else:
+            out = decide(by, own, run.draws, rules, judging=False)
+            setting = Setting(own, run.draws, judges=judges)
+            parts = None if run.subgroup is None else run.subgroup.parts
+            judged = verdicts(asked.metrics, setting, out.decision, run.final, rules, parts)
+            gaps.append([verdict.value - verdict.anchor for row in judged.each for verdict in row])
+    return [np.concatenate(parts) for parts in zip(*gaps, strict=True)]
 
 
 def _same_repeats(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
@@ -214,7 +266,7 @@ def _smoothed_ncv(cube: xr.DataArray, inner: xr.DataArray, run: Run, rules: Rule
     A sample's value is the mean of all configurations' values, weighted by how often draws of its fold's inner
     predictions choose them.
     """
-    metric, outer = run.evidence.metric, _same_repeats(cube, inner)
+    metric, outer = run.cases[0].metric, _same_repeats(cube, inner)
     folds, values = inner["outer_fold"].values, []
     for repeat in range(outer.sizes.get("repeat", 1)):
         held = outer.isel(repeat=[repeat]) if "repeat" in outer.dims else outer

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
-from cvstats._results import call_text, names_of, result
+from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import map_blocks, problem_on
 from cvstats.cube.make import check_cube, check_form
@@ -104,15 +104,17 @@ def bbcd(
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     rules = Rules(select, ties, entropy(rng), batch, progress)
-    asked = Request(found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes)
-    labels = asked.labels("bbcd")
+    asked = Request(
+        (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
+    )
+    labels = qualifiers("bbcd", found.name, asked.level, asked.interval.name)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
         alive, replay = race.replay(race.draws(part, None, times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
-        out = assemble(run, kept, asked).assign_coords(labels)
+        out = assemble(run, kept, asked)
         full = final_choice(part, found, select=select, scores=own)
         cost = {"full_selected": full.label, "full_naive": full.value}
         cost["cost"] = optimism(found, full.value, run.choice.value)

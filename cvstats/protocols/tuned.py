@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
 from cvstats._results import call_text, names_of, result
+from cvstats.adjust import Adjustment
 from cvstats.cube.align import map_batches
 from cvstats.cube.blocks import problem_on
 from cvstats.cube.make import check_cube
-from cvstats.judge import Rules, decide
+from cvstats.judge import Decision, Rules, Setting, decide, verdicts
+from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_scores
-from cvstats.resample import Given
-from cvstats.select import Select, select_best
+from cvstats.resample import Given, make_draws
+from cvstats.select import Mixture, Select, needs_std_error, select_best
 
-from .common import final_choice, optimism
+from .bootstrap import chosen_on_all, decided_on, warn_once
+from .common import SE_DRAWS, final_choice, optimism
 from .registry import needs_repeats, protocol
 
 
@@ -86,7 +93,13 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     "What is commonly reported: too good to be true.",
 )
 def cvt(
-    cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", select: Select = select_best
+    cube: xr.DataArray,
+    metric: str | Metric | Sequence[str | Metric],
+    *,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    average: str = "pooled",
+    select: Select | Mixture = select_best,
 ) -> xr.Dataset:
     r"""Return the score of the winner on the very samples that chose it: cross-validation with tuning.
 
@@ -98,9 +111,13 @@ def cvt(
 
     Parameters
     ----------
-    cube, metric, average : as in `cv`
-        Predictions, metric, and how folds are averaged.
-    select : callable
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric, by, adjust : as in `bbc`
+        What judges (a list gives the dim ``metric``), what chooses, and what is done with predictions.
+    average : {"pooled", "fold"}
+        How folds are averaged, as in `cv`.
+    select : callable or mixture
         Selection strategy, see `select_best`. `select_one_se` takes standard errors from 1000 bootstrap draws with a
         fixed seed.
 
@@ -108,7 +125,8 @@ def cvt(
     -------
     xarray.Dataset
         ``estimate`` (the claim), ``naive`` (the same), ``optimism`` (0: it is not known here) and ``selected``, the
-        configuration. No interval: none of the usual ones holds around a winner.
+        configuration; ``share(configuration)`` of a mixture and what adjustments learned, such as ``threshold``. No
+        interval: none of the usual ones holds around a winner.
 
     Raises
     ------
@@ -129,23 +147,53 @@ def cvt(
     (0.75, 0)
     """
     check_cube(cube)
-    check_option(average, ("pooled", "fold"), "average")
-    found = bound_metric(metric, cube)
-    scores = score(cube, found, average=average)
+    notes: list[str] = []
+    metrics, chooser = metrics_of(metric, by, cube, notes)
+    listed = isinstance(metric, (list, tuple))
+    rules = Rules(select, ties="first", adjust=adjustment_of(adjust, cube, metrics), average=average)
+    single = rules.adjust is None and not isinstance(select, Mixture)
+    scores = score(cube, chooser, average=average) if single else None
+    warn_once("cvt", notes)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        choice = final_choice(part, found, average=average, select=select, scores=own)
-        return xr.Dataset(
-            {"estimate": choice.value, "naive": choice.value, "optimism": 0.0 * choice.value, "selected": choice.label}
-        )
+        if own is not None and metrics == (chooser,) and not isinstance(select, Mixture):
+            choice = final_choice(part, chooser, average=average, select=select, scores=own)
+            value, variables = [choice.value], {"selected": choice.label}
+        else:
+            value, variables = _decided(part, metrics, chooser, rules, own)
+        claim = (("metric",), np.array(value)) if listed else value[0]
+        nothing = (("metric",), 0.0 * np.array(value)) if listed else 0.0 * value[0]
+        coords: dict[str, Any] = {"metric": [metric.name for metric in metrics]} if listed else {}
+        if "share" in variables:
+            coords["configuration"] = part.coords.variables["configuration"]
+        return xr.Dataset({"estimate": claim, "naive": claim, "optimism": nothing, **variables}, coords=coords)
 
-    return result(
-        map_batches(one, cube, scores),
-        method="cvt",
-        metric=found.name,
-        call=call_text("cvt", metric=found.name, average=average, select=select),
-        cube=cube,
-    )
+    out = map_batches(one, cube, scores)
+    if listed or chooser is not metrics[0]:
+        out = out.assign_coords(by=chooser.name)
+    name = tuple(metric.name for metric in metrics) if listed else metrics[0].name
+    strategy = select.name if isinstance(select, Mixture) else select
+    adjusted = None if rules.adjust is None else rules.adjust.name
+    call = call_text("cvt", metric=name, by=by, adjust=adjusted, average=average, select=strategy)
+    return result(out, method="cvt", metric=metrics[0].name, call=call, cube=cube)
+
+
+def _decided(
+    cube: xr.DataArray, metrics: Sequence[Metric], by: Metric, rules: Rules, scores: xr.DataArray | None
+) -> tuple[list[float], dict[str, Any]]:
+    """Return what every metric says on all samples of the decision made on all samples, and the decision."""
+    everything = Given(np.ones((1, cube.sizes["sample"]), np.int32))
+    data, scoring = problem_of(cube, by, metrics, rules), rules
+    if not isinstance(rules.select, Mixture):
+        scoring = replace(rules, select=select_best)
+    out = decide(by, data, everything, scoring, judging=False)
+    if needs_std_error(rules.select):
+        draws = make_draws(cube, stand_in(by, metrics, rules.adjust), SE_DRAWS, 0, None)
+        out = replace(out, score_variance=decide(by, data, draws, scoring, judging=False).score_variance)
+    choice = chosen_on_all(cube, by, out, rules, scores)
+    final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+    judged = verdicts(metrics, Setting(out.problem, everything, everything), out.decision, final, rules)
+    return [row[0].naive for row in judged.each], {"selected": choice.label, **decided_on(judged.final)}
 
 
 @protocol(

@@ -7,6 +7,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, plain, show, warn
 from cvstats.intervals import Calibration, limits_at, quantiles
+from cvstats.metrics import traits_of
 
 
 def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
@@ -191,6 +192,8 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         drawn = xr.apply_ufunc(
             quantiles, kept, ends, input_core_dims=[["draw"], ["end"]], output_core_dims=[["end"]]
         ).where(result["draw_estimate"].notnull().any("draw"))
+        if "bbc_plain" in result:  # the estimate is not their mean
+            drawn = _clipped(drawn + (result["estimate"] - result["bbc_plain"]), result)
         limits = [drawn.isel(end=at) for at in range(4)]
     elif kind == "t" and {"estimate", "std_error", "df"} <= set(result.data_vars):
         from scipy.special import stdtrit
@@ -208,6 +211,14 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         old = result.coords[name] if name in result.coords else xr.DataArray(0)
         found = found.assign_coords({name: (old.dims, np.full(old.shape, value))})
     return found
+
+
+def _clipped(limits: xr.DataArray, result: xr.Dataset) -> xr.DataArray:
+    """Return limits within the range of the metric that each belongs to."""
+    names = result["metric"]
+    ranges = [getattr(traits_of(str(name)), "range", (-np.inf, np.inf)) for name in np.ravel(names.values)]
+    low, high = (names.copy(data=np.reshape(ends, names.shape)) for ends in zip(*ranges, strict=True))
+    return limits.clip(low, high)
 
 
 def _calibrated(kept: xr.DataArray, level: float) -> list[xr.DataArray]:

@@ -96,6 +96,15 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
   if (metric == "sensitivity") return(hit[2] / count[2])
   if (metric == "specificity") return(hit[1] / count[1])
   if (metric == "prior_error") return(sum(d$prior * (count - hit) / count))
+  if (metric == "ppv") return(hit[2] / called[2])
+  if (metric == "npv") return(hit[1] / called[1])
+  if (metric == "youden") return(hit[2] / count[2] + hit[1] / count[1] - 1)
+  if (metric == "precision") return(if (K == 2) hit[2] / called[2] else mean(ifelse(called > 0, hit / called, 0)))
+  if (metric == "kappa") { chance <- sum(count * called) / total^2; return((sum(hit) / total - chance) / (1 - chance)) }
+  if (metric == "net_benefit") {
+    treated <- p > d$risk
+    return((sum(w[treated & truth == 2]) - sum(w[treated & truth == 1]) * d$risk / (1 - d$risk)) / total)
+  }
   if (metric == "f1") { each <- 2 * hit / (count + called); return(if (K == 2) each[2] else mean(each)) }
   if (metric == "mcc") {                                 # Gorodkin's R_K; 0/0 is 0
     spread <- (total^2 - sum(count^2)) * (total^2 - sum(called^2))

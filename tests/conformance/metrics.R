@@ -10,7 +10,7 @@ score_vector <- function(name, about, data, d, metric, average = "pooled", ...) 
   add_data(data, d)
   expected <- if (average == "pooled") pooled_scores(d, metric) else fold_scores(d, metric)
   input <- list(data = data, metric = metric, arguments = list(average = average))
-  if (!is.null(d$prior)) input$metric_arguments <- list(prior = list(...)$prior)
+  if (length(list(...))) input$metric_arguments <- list(...)
   add(name, about, "score", input, list(value = expected))
 }
 
@@ -24,7 +24,7 @@ stopifnot(abs(pooled_scores(binary, "auc")[1] - as.numeric(auc(roc(y, p[, 1], le
 whole <- c(binary, list(weights = rep(c(1, 3, 2, 0, 5), 8)))
 real <- c(binary, list(weights = grid(runif(n, 0.1, 4), 8)))
 all_binary <- c("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "auc", "auc_ovr",
-                "auc_ovr_weighted", "average_precision", "brier", "log_loss", "smoothed_error_rate")
+                "auc_ovr_weighted", "average_precision", "brier", "log_loss", "smoothed_error_rate", "youden", "ppv", "npv", "precision", "kappa")
 for (m in all_binary) {
   score_vector(paste0(m, "_binary"), "two classes, tied probabilities, two at the threshold (strictly above is positive)", "binary", binary, m)
   score_vector(paste0(m, "_whole_weights"), "whole case weights: rows repeated so often, zero leaves a row out", "binary_whole_weights", whole, m)
@@ -32,6 +32,7 @@ for (m in all_binary) {
 }
 for (set in c("binary", "binary_whole_weights", "binary_real_weights")) {
   d <- list(binary = binary, binary_whole_weights = whole, binary_real_weights = real)[[set]]
+  score_vector(paste0("net_benefit_", set), "true positives gained less false positives at the odds of the risk .25", set, c(d, list(risk = 0.25)), "net_benefit", threshold = 0.25)
   score_vector(paste0("prior_error_", set), "class errors weighted by P(Y = 0) = 0.9", set, c(d, list(prior = c(0.9, 0.1))), "prior_error", prior = 0.9)
 }
 
@@ -40,7 +41,7 @@ named <- binary; named$labels <- ifelse(y == 1, "case", "healthy"); named$positi
 for (m in c("auc", "sensitivity", "f1", "brier")) score_vector(paste0(m, "_named_positive"), "the positive class is the one named, here not the lexically greater label", "named_positive", named, m)
 guess <- ifelse(p > 0.5, "case", "healthy")
 hard <- cube(guess, named$labels, "label", positive = "case")
-for (m in c("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc")) score_vector(paste0(m, "_predicted_labels"), "predicted class labels", "predicted_labels", hard, m)
+for (m in c("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "ppv", "kappa")) score_vector(paste0(m, "_predicted_labels"), "predicted class labels", "predicted_labels", hard, m)
 signed <- cube(grid(4 * p - 2, 16), 2 * y - 1, "score", positive = 1, threshold = 0.25)
 for (m in c("accuracy", "mcc", "auc", "average_precision", "smoothed_error_rate")) score_vector(paste0(m, "_scores"), "scores with a threshold; labels -1 and 1", "scores", signed, m)
 downside <- cube(-p[, 3, drop = FALSE], y, "score", positive = 1, threshold = -0.5)
@@ -76,7 +77,7 @@ for (j in 1:2) for (i in 1:n3) repeat {
 }
 many <- list(prob = prob, labels = k, kind = "probability", classes = c("a", "b", "c"))
 heavy <- c(many, list(weights = rep(c(2, 1, 3), 12)))
-for (m in c("accuracy", "error_rate", "balanced_accuracy", "f1", "mcc", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "brier", "log_loss")) {
+for (m in c("accuracy", "error_rate", "balanced_accuracy", "f1", "mcc", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision", "brier", "log_loss", "precision", "kappa")) {
   score_vector(paste0(m, "_three_classes"), "three classes: F1 macro, MCC Gorodkin's R_K, AUC Hand and Till, Brier summed over classes", "three_classes", many, m)
   score_vector(paste0(m, "_three_classes_weighted"), "three classes with case weights", "three_classes_weighted", heavy, m)
 }

@@ -89,6 +89,14 @@ def named_cube(where: Any, data: dict[str, Any]) -> xr.DataArray:
     return xr.concat([make_cube(data[name]) for name in where], dim="realisation", coords="minimal", compat="override")
 
 
+def made(written: dict[str, Any], cube: xr.DataArray) -> Any:
+    """Return the adjustment or mixture written as ``{name: arguments}``; keys in arguments are labels."""
+    ((name, arguments),) = written.items()
+    labels = {str(label): label for label in np.unique(cube["label"].values).tolist()}
+    named = {key: {labels[k]: v for k, v in a.items()} if isinstance(a, dict) else a for key, a in arguments.items()}
+    return getattr(cs, name)(**named)
+
+
 def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
     """Return what the library answers to a vector of a file with this content."""
     data = content["data"]
@@ -112,6 +120,10 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
         if "metric_arguments" in vector:
             metric = getattr(cs, metric)(**vector["metric_arguments"])
         positional.append(metric)
+    if "adjust" in vector:
+        keywords["adjust"] = [made(step, positional[0]) for step in vector["adjust"]]
+    if "mixture" in vector:
+        keywords["select"] = made(vector["mixture"], positional[0])
     if "draws" in vector:
         draws = make_draws(vector["draws"] if isinstance(vector["draws"], dict) else content["draws"][vector["draws"]])
         keywords["draws"] = draws.assign_coords(sample=positional[0]["sample"].values)
@@ -171,7 +183,7 @@ def rows(paths: list[Path]) -> Iterator[Row]:
             for quantity, value in vector["expected"].items():
                 expected = np.asarray(numbers(value))
                 got = found if quantity == "value" and not isinstance(found, xr.Dataset) else found[quantity]
-                answer = np.asarray(got)
+                answer = np.asarray(got.transpose("metric", ...) if "metric" in getattr(got, "dims", ()) else got)
                 difference, passed = compare(expected, answer, vector["tolerance"])
                 yield Row(name, quantity, expected, answer, difference, passed)
 

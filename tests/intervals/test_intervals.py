@@ -22,8 +22,8 @@ from cvstats.intervals.calibration import (
     bbc_x,
     constants,
     scale_of,
-    selection_variance,
     standing_out,
+    variance_of,
     wilson_limits,
 )
 from cvstats.intervals.evidence import Evidence
@@ -255,7 +255,7 @@ class TestCalibratedByHand:
 
     def test_variance_of_what_draws_chose(self):
         for chosen, expected in (([], 0.0), ([0.7], 0.0), ([0.7, 0.9], 0.02), ([0.7, np.inf, 0.9], 0.02)):
-            assert selection_variance(evidence(chosen=np.array(chosen))) == pytest.approx(expected)
+            assert variance_of(np.array(chosen)) == pytest.approx(expected)
 
     def test_an_upper_limit_is_not_lowered_by_what_was_not_seen(self):
         given = evidence("log_loss", estimate=0.3, bbc=0.3, naive=0.25, scores=np.array([0.25, 0.3, 0.4]))

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from cvstats.kernels import mixing
 from cvstats.kernels.mixing import Candidates, complete, mix, votes
-from cvstats.kernels.mixtures import as_mixture, ensemble, top_mean
+from cvstats.select import as_mixture, ensemble, top_mean
 from shared import refusal
 
 

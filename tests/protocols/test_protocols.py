@@ -725,7 +725,7 @@ class TestWinner:
         from cvstats.select import label_keys, tie_keys
 
         keys = label_keys(cube["configuration"].values)
-        values = []
+        values, final = [], right.mean(axis=(0, 2)).argmax()
         for number, weights in enumerate(draws.values):
             for repeat in range(3):
                 inside = weights @ right[:, :, repeat]
@@ -733,8 +733,9 @@ class TestWinner:
                 best = tied[np.argmin([tie_keys(keys[[j]], np.array([number]), 2)[0] for j in tied])]
                 others = [r for r in range(3) if r != repeat]
                 if (weights == 0).any():
-                    values.append(right[weights == 0][:, best][:, others].mean())
-        assert float(out.estimate) == pytest.approx(np.mean(values), abs=1e-12)
+                    judged = right[weights == 0][:, :, others].mean(axis=(0, 2))
+                    values.append(judged[best] - judged[final])
+        assert float(out.estimate) == pytest.approx(float(out.naive) + np.mean(values), abs=1e-12)
 
     @pytest.mark.parametrize("metric", ["accuracy", "mse", "brier"])
     def test_smoothed_ncv_by_brute_force(self, metric):
@@ -751,7 +752,7 @@ class TestWinner:
             cube = cs.as_cube(p, labels, folds=cube["fold"].values, kind=kind)
             right = (p - labels[:, None]) ** 2
             inner = inner.assign_coords({name: cube[name] for name in cube.coords if name != "fold"})
-        out = cs.winner(cube, metric, inner=inner, times=200, rng=2)
+        out = cs.winner(cube, metric, inner=inner, times=200, rng=2, keep_draws=True)
         assert out.method.item() == "bbc_ncv"
         fold = cube["fold"].values
         total = 0.0
@@ -764,7 +765,8 @@ class TestWinner:
                 rng=2,
             )
             total += (right[fold == number] @ part.win_rate.values).sum()
-        assert float(out.estimate) == pytest.approx((float(out.bbc_plain) + total / 30) / 2, abs=1e-12)
+        anchored = float(out.naive + (out.draw_estimate - out.draw_anchor).mean())
+        assert float(out.estimate) == pytest.approx((anchored + total / 30) / 2, abs=1e-12)
 
     def test_inner_predictions_are_checked_and_their_order_of_folds_does_not_matter(self):
         cube, inner = cs.simulate_cube(30, 4, folds=3, inner=True, rng=4)

@@ -14,7 +14,7 @@ from cvstats.metrics.base import REGISTRY
 QUICK: dict[str, Any] = {"times": 50, "rng": 1}
 RANKS = {"average_precision", "concordance"}
 MODEL_BY_MODEL = {"auc", "auc_ovr", "auc_ovr_weighted"}
-FREE = {"youden", "balanced_accuracy", "sensitivity", "specificity"}
+FREE = {"auc", "balanced_accuracy", "sensitivity", "specificity", "youden"}
 
 
 @cs.as_metric(direction="maximize", range=(0, 1))

@@ -1,0 +1,80 @@
+"""What was asked of a decision, checked: which metrics judge, which chooses, and what is done with predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import xarray as xr
+
+from cvstats._check import InputError, show
+from cvstats.adjust import Adjustment, in_turn
+from cvstats.cube.arrays import check_kind, models
+from cvstats.cube.blocks import problem_on
+from cvstats.kernels import Problem
+from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics.scoring import fold_members
+
+from .loop import Rules
+
+NEEDS = ("", "positive", "negative", "classes", "spread", "pairs")  # of the labels of a draw, the strongest last
+
+
+def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:
+    """Return the metrics that judge and the one that chooses, by default the first of them."""
+    given = list(metric) if isinstance(metric, (list, tuple)) else [metric]
+    if not given:
+        raise InputError("`metric` is an empty list; give one metric or several.")
+    judges = tuple(bound_metric(one, cube, notes) for one in given)
+    names = [one.name for one in judges]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"`metric` names {show(twice)} more than once.")
+    if by is None:
+        return judges, judges[0]
+    chooser = bound_metric(by, cube, notes)
+    return judges, next((one for one in judges if one.name == chooser.name), chooser)
+
+
+def adjustment_of(adjust: Any, cube: xr.DataArray, metrics: Sequence[Metric]) -> Adjustment | None:
+    """Return one adjustment that does what was asked for on this cube, or None."""
+    if adjust is None:
+        return None
+    bound = in_turn([adjust] if isinstance(adjust, Adjustment) else adjust).bind(cube)
+    bound.refuse(metrics)
+    return bound
+
+
+def stand_in(by: Metric, metrics: Sequence[Metric], adjust: Adjustment | None) -> Metric:
+    """Return a metric that needs of draws what all of them need, and ignores the class ratio if all judges do."""
+    if adjust is None and all(one is by for one in metrics):
+        return by
+    needs = {one.requires for one in (by, *metrics)} | ({"classes"} if adjust is not None and adjust.classes else set())
+    strongest = "classes" if {"positive", "negative"} <= needs else max(needs, key=NEEDS.index)
+    return replace(by, requires=strongest, ratio_free=all(one.ratio_free for one in metrics))
+
+
+def problem_of(
+    cube: xr.DataArray, by: Metric, metrics: Sequence[Metric], rules: Rules, *, compete: bool = True
+) -> Problem:
+    """Return the problem of a cube without batch dims, fit to choose by one metric and to judge by others."""
+    if rules.plain and len(metrics) == 1 and metrics[0] is by:
+        return problem_on(cube, by, compete=compete)
+    if rules.adjust is not None and rules.adjust.cuts and "threshold" not in cube.coords:
+        cube = cube.assign_coords(threshold=0.0)  # learned in every draw; what stands here is never read
+    for one in metrics:
+        check_kind(cube, one)
+    every = (by, *metrics)
+    finite = next((one for one in every if one.family != "rank" and one.uses in ("value", "margin")), by)
+    data = problem_on(cube, finite, compete=compete)
+    ranks = next((one for one in every if one.family == "rank"), None)
+    if ranks is not None and ranks is not finite:
+        data = replace(data, model=models(cube, ranks))
+    if rules.average == "fold" and compete:
+        if "fold" not in cube.coords:
+            raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
+        if "partner" in cube.dims:
+            raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
+        data = replace(data, fold=fold_members(cube)[1].astype(bool))
+    return data

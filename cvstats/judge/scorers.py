@@ -1,0 +1,164 @@
+"""Scores that choose: averaged over folds, or of predictions that are adjusted in every draw before they are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from cvstats.adjust import Adjustment, Fitted, TableMetric
+from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels.mixing import Candidates, votes
+from cvstats.kernels.problem import LabelCheck
+from cvstats.metrics import Metric, brier, mse, rmse
+
+DIGITS = 12  # of means over folds: those that differ by rounding alone are tied
+
+
+def label_check(metric: Metric, problem: Problem) -> LabelCheck:
+    """Return what the labels of a draw must hold for the metric to be defined."""
+    return LabelCheck(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
+
+
+class FoldKernel:
+    """Scores within each fold, averaged over the folds of a repeat and then over repeats.
+
+    A fold in which a draw leaves the metric undefined is skipped. Where every sample counts once, as in the choice on
+    all samples, one such fold leaves the score undefined.
+    """
+
+    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+        assert problem.fold is not None
+        self.metric, self.m = metric, problem.p.shape[-2]
+        self.repeats: list[list[tuple[np.ndarray, Kernel, LabelCheck, np.ndarray]]] = []
+        for number, folds in enumerate(problem.fold):
+            one = problem.repeats(slice(number, number + 1))
+            self.repeats.append([])
+            for rows in map(np.flatnonzero, folds):
+                part = one.samples(rows)
+                begun = np.asarray(part.filled().any(axis=(0, 2)))  # who predicted anything there
+                if begun.any():
+                    scorer = kernel(metric, part, total, gaps=gaps)
+                    self.repeats[-1].append((rows, scorer, label_check(metric, part), begun))
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        return self._averaged(weights, np.arange(self.m), lambda one, w: one.scores(w))
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise and the scores, both (draw, m)."""
+        score = self.scores(weights)
+        return np.round(self.metric.sign * score, DIGITS), score
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        counts = weights
+        return self._averaged(counts, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
+
+    def _averaged(
+        self, counts: np.ndarray, index: np.ndarray, score: Callable[[Kernel, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        strict = (counts == 1).all(axis=1)[:, None]
+        size = len(counts), index.shape[-1]
+        total, number, undefined = np.zeros(size), np.zeros(size), np.zeros(size, bool)
+        for parts in self.repeats:
+            added, known = np.zeros(size), np.zeros(size)
+            for rows, scorer, check, begun in parts:
+                w = np.ascontiguousarray(counts[:, rows])
+                value = np.where(check.chosen(w)[:, None] & begun[index], score(scorer, w), np.nan)
+                there = ~np.isnan(value)
+                added += np.where(there, value, 0.0)
+                known += there
+                undefined |= strict & begun[index] & ~there
+            total += added / np.maximum(known, 1)
+            number += known > 0
+        return np.where(undefined | (number == 0), np.nan, total / np.maximum(number, 1))
+
+
+class AdjustedKernel:
+    """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach."""
+
+    def __init__(
+        self, metric: Metric, problem: Problem, total: float, adjust: Adjustment, *, gaps: bool | None = None
+    ) -> None:
+        self.metric, self.problem, self.total, self.adjust = metric, problem, total, adjust
+        self.cutter = None
+        pooled = problem.fold is None and (problem.p.shape[-1] == 1 or (metric.linear and not gaps))
+        if pooled and metric.uses == "label" and problem.model is None:  # the table at the threshold says it all
+            self.cutter = adjust.cutter(problem.y, problem.p)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        return self.criterion(weights)[1]
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise and the scores, both (draw, m)."""
+        counts, data = weights, self.problem
+        w = counts if data.weight is None else counts * data.weight
+        if self.cutter is not None:
+            cuts = self.cutter.cuts(w)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                value = TableMetric(self.metric)(cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
+            value = np.where(np.isnan(cuts.threshold), np.nan, value)
+            return value, self.metric.sign * value
+        score = np.empty((len(counts), data.p.shape[-2]))
+        every = np.arange(len(counts))
+        for j in range(score.shape[1]):
+            column = data.p[..., j : j + 1, :]
+            fitted = self.adjust.fit_each(data.y, column, w)
+            own = replace(data, p=np.repeat(column, len(counts), axis=-2))
+            scorer = choosing_kernel(self.metric, adjusted(self.metric, own, fitted), self.total)
+            score[:, j] = scorer.judged(counts, every)
+        return np.round(self.metric.sign * score, DIGITS), score
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        return np.asarray(self.scores(weights)[np.arange(len(index)), index])
+
+
+def choosing_kernel(
+    metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None, *, gaps: bool | None = None
+) -> Kernel:
+    """Return what scores the configurations of a block when they are chosen by `metric`."""
+    if adjust is not None and adjust.affects(metric):
+        return AdjustedKernel(metric, problem, total, adjust, gaps=gaps)
+    return (kernel if problem.fold is None else FoldKernel)(metric, problem, total, gaps=gaps)
+
+
+def adjusted(metric: Metric, problem: Problem, fitted: Fitted) -> Problem:
+    """Return the problem with adjusted predictions in the form that `metric` reads: one column for each fit."""
+    if fitted.cuts and metric.uses in ("label", "any"):
+        return replace(problem, p=fitted.apply(problem.p), kind="label", threshold=None)
+    p = fitted.predictions(problem.p)
+    if fitted.cuts and metric.uses == "margin":
+        return replace(problem, p=p - fitted.state["threshold"][:, None], threshold=0.0)
+    return replace(problem, p=p)
+
+
+def mixable(problem: Problem) -> Problem:
+    """Return the problem in a form whose mean over configurations has a meaning: class labels become votes."""
+    if problem.kind != "label":
+        return problem
+    return replace(problem, p=votes(problem.p, problem.n_classes), kind="probability", threshold=0.5)
+
+
+def candidates(metric: Metric, problem: Problem, adjust: Adjustment | None) -> Candidates:
+    """Return what mixtures of the configurations of a `mixable` problem are learned from, when `metric` chooses."""
+    plain = problem.fold is None and (adjust is None or not adjust.affects(metric))
+    squared = metric in (mse, brier) or (metric is rmse and problem.p.shape[-1] == 1)
+    if plain and squared:
+        y, k = problem.y, problem.n_classes
+        target = y[:, None, None] if problem.p.ndim == 3 else (y == np.arange(k)[:, None])[..., None, None]
+        return Candidates(problem.p, target=target)
+    without = replace(problem, p=np.empty((problem.n, 0, 0)), weight=None)
+    return Candidates(problem.p, loss=partial(_loss, metric, without, adjust))
+
+
+def _loss(
+    metric: Metric, data: Problem, adjust: Adjustment | None, rows: np.ndarray, p: np.ndarray, w: np.ndarray
+) -> np.ndarray:
+    """Return the loss (m,) of predictions (..., rows, m, r) of some samples under weights that hold case weights."""
+    part = replace(data.samples(rows), p=p)
+    return np.asarray(-metric.sign * choosing_kernel(metric, part, float(w.sum()), adjust).scores(w[None])[0])

@@ -1,0 +1,300 @@
+# Conformance vectors of decisions: which metric chooses, thresholds, recalibration, another class ratio, mixtures, several
+# metrics of one choice, and the anchored estimate. Run: Rscript tests/conformance/decisions.R
+local({ here <- dirname(sub("--file=", "", grep("--file=", commandArgs(), value = TRUE))); source(file.path(here, "common.R")) })
+set.seed(16)
+as3 <- function(m) array(m, c(dim(m), 1))
+none <- structure(list(), names = character(0))
+
+# --- data ------------------------------------------------------------------------------------------------------------
+n <- 24
+y <- rep(c(0, 1, 1, 0, 1, 0), 4)
+noisy <- function(C, R, sd, step = 32, signal = 0.2) array(sapply(seq_len(C * R), function(i) pmin(pmax(grid(0.5 + signal * (2 * y - 1) + sd * rnorm(n), step), 1 / step), 1 - 1 / step)), c(n, C, R))
+one_fold <- matrix(rep(0:3, each = 6), ncol = 1)
+prob <- list(pred = noisy(5, 1, 0.3), labels = y, kind = "probability", positive = 1, threshold = 0.5, folds = one_fold)
+fine <- list(pred = noisy(5, 1, 0.3, 4096), labels = y, kind = "probability", positive = 1, threshold = 0.5, folds = one_fold)
+fine3 <- list(pred = noisy(4, 3, 0.3, 4096), labels = y, kind = "probability", positive = 1, threshold = 0.5,
+              folds = cbind(rep(0:3, each = 6), rep(0:3, 6), rep(c(0, 1, 3, 2), 6)[c(2:24, 1)]))
+rough <- fine; rough$pred <- noisy(5, 1, 0.35, 4096, 0.08); rough3 <- fine3; rough3$pred <- noisy(4, 3, 0.35, 4096, 0.08)   # no configuration separates the classes
+prob3 <- fine3; prob3$pred <- noisy(4, 3, 0.3)
+weighted <- c(prob, list(weights = grid(runif(n, 0.5, 3), 8)))
+score <- list(pred = array(grid(0.5 * (2 * y - 1) + rnorm(n * 4), 8), c(n, 4, 1)), labels = y, kind = "score", positive = 1, folds = one_fold)
+wrong_way <- rough; wrong_way$pred <- 1 - rough$pred                             # many slopes are negative
+gaps <- prob; gaps$pred[c(3, 9), 2, 1] <- NaN; gaps$pred[20, , 1] <- NaN
+z <- grid(rnorm(n, 0, 2)); shared <- grid(0.6 * rnorm(n), 1024)
+value <- list(pred = as3(sapply(1:6, function(j) z + shared + grid((0.6 + 0.08 * j) * rnorm(n), 1024))), labels = z, kind = "value", folds = one_fold)
+value3 <- value; value3$pred <- array(z + shared + grid(0.8 * rnorm(n * 4 * 3), 1024), c(n, 4, 3)); value3$folds <- prob3$folds
+uneven <- fine; uneven$folds <- matrix(rep(0:3, c(4, 8, 5, 7)), ncol = 1)
+single <- prob; single$pred <- prob$pred[, 2, , drop = FALSE]
+backwards <- fine; backwards$pred <- 1 - fine$pred[, 1, , drop = FALSE]
+sets <- list(prob = prob, fine = fine, fine_repeats = fine3, rough = rough, rough_repeats = rough3, prob_repeats = prob3, weighted = weighted, score = score, wrong_way = wrong_way,
+             gaps = gaps, value = value, value_repeats = value3, uneven = uneven, single = single, backwards = backwards)
+for (name in names(sets)) add_data(name, sets[[name]])
+
+# --- adjustments: learned from samples with weight, applied to any prediction -------------------------------------------
+# y01, s, w: truth (1 = positive), prediction and weight of the rows that teach, all repeats pooled
+cut_at <- function(how, y01, s, w, kind) {
+  if (sum(w[y01 == 1]) == 0 || sum(w[y01 == 0]) == 0) return(NaN)
+  v <- sort(unique(s)); candidate <- c(-Inf, (v[-1] + v[-length(v)]) / 2, Inf)
+  worth <- sapply(candidate, function(t) {
+    P <- sum(w[y01 == 1]); N <- sum(w[y01 == 0]); tp <- sum(w[y01 == 1 & s > t]); fp <- sum(w[y01 == 0 & s > t])
+    sens <- tp / P; spec <- (N - fp) / N
+    if (!is.null(how$sensitivity)) return(if (sens >= how$sensitivity - 1e-12) spec else -Inf)
+    if (!is.null(how$specificity)) return(if (spec >= how$specificity - 1e-12) sens else -Inf)
+    if (!is.null(how$cost)) return(-(how$cost[["1"]] * (P - tp) + how$cost[["0"]] * fp) / (P + N))
+    switch(how$criterion, youden = sens + spec - 1, balanced_accuracy = (sens + spec) / 2, accuracy = (tp + N - fp) / (P + N), error_rate = -(P - tp + fp) / (P + N), f1 = 2 * tp / (P + tp + fp),
+           mcc = { spread <- (tp + fp) * (P + N - tp - fp) * P * N; if (spread == 0) 0 else (tp * (N - fp) - fp * (P - tp)) / sqrt(spread) })
+  })
+  gap <- max(worth) - worth; stopifnot(all(gap < 1e-12 | gap > 1e-9))
+  tied <- sort(candidate[gap < 1e-12])
+  if (kind == "probability") tied[order(abs(tied - 0.5), tied)[1]] else tied[(length(tied) + 1) %/% 2]
+}
+log_odds <- function(p) { p <- pmin(pmax(p, 2^-52), 1 - 2^-52); log(p / (1 - p)) }
+line_of <- function(method, y01, s, w) {
+  x <- log_odds(s); tight <- glm.control(epsilon = 1e-15, maxit = 200)
+  if (method == "intercept") return(c(suppressWarnings(coef(glm(y01 ~ 1 + offset(x), binomial, weights = w, control = tight))), 1))
+  line <- suppressWarnings(coef(glm(y01 ~ x, binomial, weights = w, control = tight)))
+  stopifnot(max(x[y01 == 0]) > min(x[y01 == 1]))                               # not separated
+  if (line[2] > 0) line else { share <- sum(w * y01) / sum(w); c(log(share / (1 - share)), 0) }
+}
+learn <- function(step, y01, s, w, kind) {                                     # returns map(prediction) and what is reported
+  use <- w > 0 & !is.na(s); y01 <- y01[use]; s <- s[use]; w <- w[use]
+  if (step$name == "cut") { t <- cut_at(step$how, y01, s, w, kind); return(list(map = function(p) ifelse(is.na(p), NaN, p > t), kind = "label", shown = list(threshold = t))) }
+  if (step$name == "shift") {
+    factor <- c(step$to[1] / sum(w[y01 == 0]), step$to[2] / sum(w[y01 == 1]))
+    if (!is.null(step$from)) factor <- step$to / step$from
+    return(list(map = function(p) p * factor[2] / (p * factor[2] + (1 - p) * factor[1]), kind = kind, shown = list()))
+  }
+  if (step$method == "isotonic") {
+    rows <- rep(seq_along(s), w); fit <- isoreg(s[rows], y01[rows]); x <- s[rows][order(s[rows], -y01[rows])]
+    knot <- !duplicated(x)
+    return(list(map = function(p) approx(x[knot], fit$yf[knot], p, rule = 2, ties = "ordered")$y, kind = kind, shown = list()))
+  }
+  line <- unname(line_of(step$method, y01, s, w))
+  shown <- if (step$method == "logistic") list(intercept = line[1], slope = line[2]) else list(intercept = line[1])
+  list(map = function(p) 1 / (1 + exp(-line[1] - line[2] * log_odds(p))), kind = kind, shown = shown)
+}
+adjusted <- function(d, column, steps, weight, repeats) {                       # column: sample x repeat; steps learned on `repeats`
+  kind <- d$kind; shown <- list()
+  for (step in steps) {
+    rows <- as.vector(column[, repeats]); k <- length(repeats)
+    learned <- learn(step, rep(as.numeric(d$labels == d$positive), k), rows, rep(weight, k), kind)
+    column <- apply(column, 2, learned$map); kind <- learned$kind; shown <- c(shown, learned$shown)
+  }
+  list(column = column, kind = kind, shown = shown)
+}
+as_data <- function(d, done) { own <- d; own$pred <- array(done$column, c(nrow(done$column), 1, ncol(done$column))); own$kind <- done$kind; if (done$kind == "label") own$pred <- ifelse(own$pred, d$positive, setdiff(d$labels, d$positive)); own }
+
+# --- a decision: learned under weights, on some repeats -----------------------------------------------------------------
+touches <- function(steps, metric) {                                            # does the metric see what the steps change?
+  of_labels <- c("accuracy", "error_rate", "balanced_accuracy", "sensitivity", "specificity", "f1", "mcc", "prior_error")
+  any(sapply(steps, function(s) metric %in% of_labels || (s$name != "cut" && (metric %in% c("brier", "log_loss") || identical(s$method, "isotonic")))))
+}
+scores_under <- function(d, by, weight, repeats, average) {
+  if (average == "pooled") return(pooled_scores(d, by, weight = weight, repeats = repeats))
+  sapply(seq_len(c_of(d)), function(j) {
+    each <- c(); for (r in repeats) { one <- c(); for (k in sort(unique(d$folds[, r]))) one <- c(one, repeat_score(d, by, j, r, weight * (d$folds[, r] == k))); each <- c(each, mean(one[!is.nan(one)])) }
+    mean(each)
+  })
+}
+mixture <- function(d, share) { used <- share > 0; apply(sweep(d$pred[, used, , drop = FALSE], 2, share[used], "*"), c(1, 3), sum) }
+decide <- function(d, by, weight, o, repeats = seq_len(r_of(d))) {              # o: steps, mix, average, tied_ok
+  allowed <- eligible(d); s <- sign_of(by); C <- c_of(d)
+  if (is.null(o$mix)) {
+    scores <- if (!touches(o$steps, by)) scores_under(d, by, weight, repeats, o$average) else sapply(seq_len(C), function(j) {
+      if (!allowed[j]) return(NaN)
+      scores_under(as_data(d, adjusted(d, matrix(d$pred[, j, ], n_of(d)), o$steps, weight, repeats)), by, weight, repeats, o$average)
+    })
+    j <- first_best(scores, by, allowed, o$tied_ok); share <- as.numeric(seq_len(C) == j)
+  } else {
+    j <- NA; count <- rep(0, C); alone <- pooled_scores(d, by, weight = weight, repeats = repeats)
+    for (step in seq_len(o$mix$size)) {
+      value <- sapply(seq_len(C), function(i) { own <- d; own$pred <- array(mixture(d, (count + (seq_len(C) == i)) / step), c(n_of(d), 1, r_of(d))); pooled_score(own, by, 1, weight, repeats) })
+      first <- step <= o$mix$start; open <- if (first || !o$mix$replace) count == 0 else rep(TRUE, C)
+      i <- first_best(if (first) alone else value, by, allowed & open); count[i] <- count[i] + 1
+    }
+    share <- count / sum(count)
+  }
+  column <- if (is.null(o$mix)) matrix(d$pred[, j, ], n_of(d)) else mixture(d, share)
+  done <- adjusted(d, column, o$steps, weight, repeats)
+  list(data = as_data(d, done), raw = as_data(d, list(column = column, kind = d$kind)), index = j, share = share, shown = done$shown)
+}
+judged <- function(made, metric, weight, repeats = seq_len(r_of(made$data))) {  # a metric of probabilities or scores ignores a cut
+  d <- if (made$data$kind == "label" && metric %in% c("auc", "average_precision", "brier", "log_loss")) made$raw else made$data
+  pooled_score(d, metric, 1, weight, repeats)
+}
+
+# --- choose in the bag, judge out of it, and judge what all samples chose there too (the anchor) ---------------------------
+run_all <- function(d, by, metrics, draws, o) {
+  case <- case_weights(d); known <- apply(!is.na(d$pred), 1, any); final <- decide(d, by, case, modifyList(o, list(tied_ok = TRUE)))
+  value <- anchor <- whole <- kept <- NULL; share <- 0; B <- nrow(draws)
+  for (b in seq_len(B)) {
+    bag <- draws[b, ] * case; out <- (draws[b, ] == 0 & known) * case
+    made <- decide(d, by, bag, o); share <- share + made$share / B
+    value <- cbind(value, sapply(metrics, function(m) judged(made, m, out))); anchor <- cbind(anchor, sapply(metrics, function(m) judged(final, m, out)))
+    whole <- cbind(whole, sapply(metrics, function(m) judged(made, m, case))); kept <- cbind(kept, sapply(metrics, function(m) judged(final, m, bag)))
+  }
+  stopifnot(!is.nan(value), !is.nan(anchor))
+  naive <- sapply(metrics, function(m) judged(final, m, case))
+  list(final = final, value = unname(value), anchor = unname(anchor), whole = unname(whole), kept = unname(kept), share = unname(share), pooled = unname(naive),
+       naive = unname(if (o$average == "fold") sapply(metrics, function(m) scores_under(d, m, case, seq_len(r_of(d)), "fold")[final$index]) else naive))
+}
+signs <- function(metrics) unname(sapply(metrics, sign_of))
+common <- function(run, o) c(list(naive = run$naive, win_rate = run$share), if (is.null(o$mix)) list(selected = run$final$index - 1) else list(share = run$final$share), run$final$shown)
+bbc_of <- function(d, by, metrics, draws, o, level = 0.95) {
+  run <- run_all(d, by, metrics, draws, o); estimate <- rowMeans(run$value); q <- function(p) apply(run$value, 1, quantile, p, type = 7, names = FALSE)
+  c(common(run, o), list(estimate = estimate, std_error = apply(run$value, 1, sd), conf_low = q((1 - level) / 2), conf_high = q((1 + level) / 2), bound_low = q(1 - level), bound_high = q(level),
+    optimism = signs(metrics) * (run$pooled - estimate), n_draws = rep(nrow(draws), length(metrics))))
+}
+span <- function(metric) if (metric == "brier") c(0, 2) else if (metric %in% c("mcc", "youden")) c(-1, 1) else if (metric %in% c("mse", "rmse", "mae", "log_loss")) c(0, Inf) else if (metric == "r2") c(-Inf, 1) else c(0, 1)
+clip <- function(x, metric) min(max(x, span(metric)[1]), span(metric)[2])
+anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 0.95) {
+  run <- run_all(d, by, metrics, draws, o); N <- sum(apply(!is.na(d$pred), 1, any))
+  estimate <- sapply(seq_along(metrics), function(i) clip(run$naive[i] + mean(run$value[i, ] - run$anchor[i, ]), metrics[i]))
+  ends <- sapply(seq_along(metrics), function(i) {                              # one recipe for any decision
+    v <- var(run$kept[i, ]); vs <- var(run$whole[i, ]); t <- qt((1 + level) / 2, N - 1); r <- span(metrics[i]); c <- estimate[i]
+    if (metrics[i] %in% c("mse", "rmse", "mae", "log_loss", "brier", "r2")) {   # the log of the distance from perfection
+      far <- function(x) abs(x - (metrics[i] == "r2")); se <- sqrt(kappa * v / far(run$naive[i])^2 + psi * vs / far(c)^2); both <- far(c) * exp(c(-t, t) * se)
+      return(c(if (metrics[i] == "r2") rev(1 - both) else both, far(c) * se))
+    }
+    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; if (v == 0) v <- wide^2 * u * (1 - u) / N; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
+    mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2))
+    c(r[1] + wide * max(0, mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
+  })
+  plain <- by %in% metrics && !length(o$steps) && is.null(o$mix) && o$average == "pooled"  # that row has the limits of the plain call
+  c(common(run, o), list(estimate = estimate, bbc_plain = rowMeans(run$value), optimism = signs(metrics) * (run$naive - estimate)), if (!plain) list(conf_low = ends[1, ], conf_high = ends[2, ], std_error = ends[3, ]))
+}
+cross_of <- function(d, by, metrics, draws, o) {                               # one repeat decides in the bag, the others judge out of it
+  case <- case_weights(d); R <- r_of(d); final <- decide(d, by, case, o); gain <- NULL; plain <- run_all(d, by, metrics, draws, o)
+  for (b in seq_len(nrow(draws))) for (r in seq_len(R)) {
+    others <- setdiff(seq_len(R), r); out <- (draws[b, ] == 0) * case; made <- decide(d, by, draws[b, ] * case, o, r)
+    gain <- cbind(gain, sapply(metrics, function(m) judged(made, m, out, others) - judged(final, m, out, others)))
+  }
+  estimate <- unname(sapply(seq_along(metrics), function(i) clip(plain$naive[i] + mean(gain[i, ]), metrics[i])))
+  c(common(plain, o)[c("naive", if (is.null(o$mix)) "selected" else "share")], final$shown, list(estimate = estimate, bbc_plain = rowMeans(plain$value), optimism = signs(metrics) * (plain$naive - estimate)))
+}
+
+# --- how the steps are written in the file --------------------------------------------------------------------------------
+cut <- function(...) list(name = "cut", how = list(...), json = list(cut = list(...)))
+recalibrate <- function(method) list(name = "recalibrate", method = method, json = list(recalibrate = list(method = method)))
+shift <- function(to, from = NULL) list(name = "shift", to = c(1 - to, to), from = if (!is.null(from)) c(1 - from, from),
+  json = list(shift_prior = c(list(to = list("1" = to)), if (!is.null(from)) list(from_prior = list("1" = from)))))
+ensemble <- function(size, replace = TRUE, start = 0) list(size = size, replace = replace, start = start, json = list(ensemble = list(size = size, replace = replace, start = start)))
+top_mean <- function(k) list(size = k, replace = FALSE, start = k, json = list(top_mean = list(k = k)))
+opts <- function(..., mix = NULL, average = "pooled", tied_ok = TRUE) list(steps = list(...), mix = mix, average = average, tied_ok = tied_ok)
+vector <- function(name, about, fun, set, metrics, by, o, expected, arguments = none, draws = "forty", tolerance = 1e-10, listed = length(metrics) > 1, ...) {
+  extra <- list(); if (length(o$steps)) extra$adjust <- lapply(o$steps, function(s) s$json); if (!is.null(o$mix)) extra$mixture <- o$mix$json
+  given <- c(arguments, if (by != metrics[1]) list(by = by), if (o$average == "fold") list(average = "fold"))
+  input <- c(list(data = set, metric = if (listed) I(metrics) else metrics), if (!is.null(draws)) list(draws = draws), extra, if (length(given)) list(arguments = given))
+  add(name, about, fun, input, expected, ..., tolerance = tolerance)
+}
+draws <- some_draws(n, 40); draws <- draws[rowSums(draws == 0) > 0, ]
+fits <- function(w) { o <- w == 0; all(table(factor(y[o], 0:1)) > 1) }
+draws <- draws[apply(draws, 1, fits), ]; draw_sets$forty <- draws
+
+keep_draws <- function(name, some) { stopifnot(nrow(some) > 15); if (nrow(some) == nrow(draws)) return("forty"); draw_sets[[name]] <<- some; name }
+both <- function(label, about, set, metrics, by, o, tolerance = 1e-10, tied = TRUE) {   # bbc and winner of one decision
+  d <- sets[[set]]
+  vector(paste0("bbc_", label), paste0(about, "; given draws, ties to the first"), "bbc", set, metrics, by, o, bbc_of(d, by, metrics, draws, o), tolerance = tolerance)
+  if (!tied) { o$tied_ok <- FALSE; name <- paste0(label, "_untied"); ok <- apply(draws, 1, function(w) !inherits(try(decide(d, by, w * case_weights(d), o), silent = TRUE), "try-error"))
+    name <- keep_draws(name, draws[ok, ])
+    vector(paste0("winner_", label), paste0(about, "; anchored; draws without ties; V = 1.3 v + V_s"), "winner", set, metrics, by, o, anchored_of(d, by, metrics, draw_sets[[name]], o), draws = name, tolerance = tolerance,
+           calibrated = list(kappa = 1.3, psi = 1, safe_upper = FALSE), arguments = list(rng = 1)) }
+}
+
+# --- several metrics of one decision ----------------------------------------------------------------------------------------
+both("list_auc", "chosen by AUC, judged by five metrics", "fine", c("auc", "brier", "sensitivity", "accuracy", "log_loss"), "auc", opts(), tied = FALSE)
+both("list_by_brier", "the metric that chooses is not among those that judge", "fine", c("accuracy", "auc", "log_loss"), "brier", opts(), tied = FALSE)
+both("list_value", "chosen by squared error, judged by four", "value", c("mse", "mae", "r2", "rmse"), "mse", opts(), tied = FALSE)
+both("list_value_by_mae", "chosen by absolute error, judged by others", "value", c("mse", "r2", "rmse"), "mae", opts(), tied = FALSE)
+both("by_single", "one metric, chosen by another", "fine", "accuracy", "log_loss", opts(), tied = FALSE)
+both("list_weighted", "case weights count in choosing and judging", "weighted", c("brier", "accuracy"), "brier", opts(), tied = FALSE)
+both("list_gaps", "a configuration with missing predictions cannot be chosen", "gaps", c("brier", "accuracy"), "brier", opts(), tied = FALSE)
+vector("bbc_list_of_one", "a list of one metric", "bbc", "fine", "brier", "brier", opts(), bbc_of(fine, "brier", "brier", draws, opts()), listed = TRUE)
+for (it in list(list("fine", c("auc", "brier", "accuracy"), "auc", opts()), list("prob", c("accuracy", "sensitivity"), "accuracy", opts(cut(criterion = "youden"))), list("rough_repeats", c("brier", "log_loss"), "brier", opts(recalibrate("logistic"))),
+                list("value", c("mse", "mae"), "mse", opts(mix = ensemble(7))))) {
+  d <- sets[[it[[1]]]]; made <- decide(d, it[[3]], case_weights(d), it[[4]])
+  vector(paste("cvt", it[[1]], paste(it[[2]], collapse = "_"), sep = "_"), "the decision on all samples, judged on the samples that made it", "cvt", it[[1]], it[[2]], it[[3]], it[[4]],
+         c(list(estimate = unname(sapply(it[[2]], function(m) judged(made, m, case_weights(d))))), if (is.null(it[[4]]$mix)) list(selected = made$index - 1) else list(share = made$share), made$shown), draws = NULL)
+}
+
+# --- chosen by fold: the winner that grid searches name ------------------------------------------------------------------------
+for (it in list(list("fine", c("auc", "brier"), "auc"), list("uneven", c("brier", "accuracy"), "brier"), list("value", c("mse", "mae"), "mse"), list("uneven", "auc", "auc"), list("fine_repeats", "brier", "brier")))
+  both(paste("fold", it[[1]], it[[3]], length(it[[2]]), sep = "_"), "every fold counts the same in choosing (folds without a class skipped) and in `naive`; judged pooled", it[[1]], it[[2]], it[[3]], opts(average = "fold"), tied = it[[1]] == "fine_repeats")
+
+# --- thresholds -----------------------------------------------------------------------------------------------------------------
+rates <- c("balanced_accuracy", "sensitivity", "specificity")
+for (it in list(list("youden", cut(criterion = "youden")), list("f1", cut(criterion = "f1")), list("accuracy", cut(criterion = "accuracy")), list("mcc", cut(criterion = "mcc")), list("error_rate", cut(criterion = "error_rate")),
+                list("sensitivity", cut(sensitivity = 0.75)), list("specificity", cut(specificity = 0.8)), list("cost", cut(cost = list("1" = 3, "0" = 1)))))
+  for (set in c("prob", "score"))
+    both(paste("cut", it[[1]], set, sep = "_"), "configuration by balanced accuracy at its own threshold; thresholds midway between scores, ties to the one nearest .5 (scores: the lower median)", set, rates, "balanced_accuracy", opts(it[[2]]))
+both("cut_by_auc", "configuration by AUC, then its threshold", "fine", c("auc", "accuracy", "sensitivity", "brier"), "auc", opts(cut(criterion = "youden")), tied = FALSE)
+both("cut_single", "one marker: still a decision", "single", rates, "balanced_accuracy", opts(cut(criterion = "youden")))
+both("cut_repeats", "one threshold for all repeats, pooled", "prob_repeats", rates, "balanced_accuracy", opts(cut(criterion = "youden")))
+both("cut_weighted", "case weights count", "weighted", rates, "balanced_accuracy", opts(cut(criterion = "f1")))
+both("cut_gaps", "missing predictions are skipped", "gaps", c("accuracy", "f1"), "accuracy", opts(cut(criterion = "accuracy")))
+both("cut_accuracy_alone", "a single metric", "prob", "accuracy", "accuracy", opts(cut(criterion = "accuracy")))
+
+# --- recalibration and another class ratio -----------------------------------------------------------------------------------------
+losses <- c("brier", "log_loss", "accuracy")
+for (method in c("intercept", "logistic", "isotonic")) {
+  both(paste0("recalibrate_", method), "every configuration recalibrated before it is scored", "rough", if (method == "isotonic") c("brier", "accuracy") else losses, "brier", opts(recalibrate(method)), tied = FALSE, tolerance = 1e-9)
+  both(paste0("recalibrate_", method, "_repeats"), "one map for all repeats", "rough_repeats", c("brier", "accuracy"), "brier", opts(recalibrate(method)), tolerance = 1e-9)
+}
+both("recalibrate_slope_zero", "slopes below zero are zero: everybody gets the share of positives", "wrong_way", c("brier", "log_loss"), "brier", opts(recalibrate("logistic")), tolerance = 1e-9)
+both("recalibrate_backwards", "a single configuration whose slope is zero in every draw", "backwards", c("brier", "log_loss"), "brier", opts(recalibrate("logistic")), tolerance = 1e-9)
+both("recalibrate_by_auc", "AUC does not see a logistic map: only the winner is recalibrated", "rough", c("brier", "log_loss"), "auc", opts(recalibrate("logistic")), tied = FALSE, tolerance = 1e-9)
+both("recalibrate_then_cut", "the threshold is learned from recalibrated probabilities", "rough", rates, "balanced_accuracy", opts(recalibrate("logistic"), cut(criterion = "youden")), tolerance = 1e-9)
+for (from in list(NULL, 0.4)) {
+  o <- opts(shift(0.2, from)); d <- c(fine, list(prior = c(0.8, 0.2))); label <- if (is.null(from)) "shift_prior" else "shift_prior_from"
+  vector(paste0("bbc_", label), "probabilities for a population with 20 % positives, error at that ratio", "bbc", "fine", "prior_error", "prior_error", o, bbc_of(d, "prior_error", "prior_error", draws, o), metric_arguments = list(prior = 0.8))
+}
+
+# --- mixtures -----------------------------------------------------------------------------------------------------------------------
+for (it in list(list("ensemble", ensemble(10), "value", c("mse", "mae")), list("ensemble_once", ensemble(3, replace = FALSE), "value", c("mse", "r2")), list("ensemble_start", ensemble(8, start = 2), "value", "mse"),
+                list("ensemble_mae", ensemble(6), "value", c("mae", "mse")), list("ensemble_brier", ensemble(9), "fine", c("brier", "auc", "accuracy")), list("ensemble_log_loss", ensemble(5), "fine", c("log_loss", "brier")),
+                list("ensemble_auc", ensemble(4), "fine", c("auc", "brier")), list("ensemble_repeats", ensemble(6), "value_repeats", c("mse", "mae")), list("top_mean", top_mean(3), "value", c("mse", "mae")), list("top_mean_auc", top_mean(2), "fine", c("auc", "brier")),
+                list("ensemble_weighted", ensemble(5), "weighted", c("brier", "accuracy")), list("ensemble_gaps", ensemble(5), "gaps", c("brier", "accuracy")))) {
+  d <- sets[[it[[3]]]]; o <- opts(mix = it[[2]]); m <- it[[4]]
+  vector(paste0("bbc_", it[[1]]), "greedy forward selection, exactly this many steps, ties to the first; or the mean of the k best", "bbc", it[[3]], m, m[1], o, bbc_of(d, m[1], m, draws, o))
+  if (r_of(d) == 1) vector(paste0("winner_", it[[1]]), "the same, anchored; V = 1.3 v + V_s", "winner", it[[3]], m, m[1], o, anchored_of(d, m[1], m, draws, o),
+                           calibrated = list(kappa = 1.3, psi = 1, safe_upper = FALSE), arguments = list(rng = 1))
+}
+o <- opts(cut(criterion = "youden"), mix = ensemble(6))
+vector("bbc_ensemble_cut", "a mixture by Brier score, then its threshold", "bbc", "fine", c("brier", rates), "brier", o, bbc_of(fine, "brier", c("brier", rates), draws, o))
+o <- opts(recalibrate("logistic"), mix = top_mean(3))
+vector("bbc_top_mean_recalibrated", "the mean of the three best by AUC, recalibrated", "bbc", "rough", c("brier", "log_loss"), "auc", o, bbc_of(rough, "auc", c("brier", "log_loss"), draws, o), tolerance = 1e-9)
+
+# --- across repeats: one repeat decides in the bag, the others judge ---------------------------------------------------------------------
+alone <- function(d, by, o) draws[apply(draws, 1, function(w) all(sapply(seq_len(r_of(d)), function(r) !inherits(try(decide(d, by, w, modifyList(o, list(tied_ok = FALSE)), r), silent = TRUE), "try-error")))), ]
+for (it in list(list("list", "fine_repeats", c("brier", "log_loss"), opts()), list("value", "value_repeats", c("mse", "mae"), opts()), list("recalibrate", "rough_repeats", c("brier", "log_loss"), opts(recalibrate("intercept"))),
+                list("ensemble", "value_repeats", c("mse", "mae"), opts(mix = ensemble(5))), list("cut", "fine_repeats", c("brier", "accuracy"), opts(cut(criterion = "accuracy"))))) {
+  d <- sets[[it[[2]]]]; m <- it[[3]]; o <- it[[4]]; name <- keep_draws(paste0("cross_", it[[1]]), alone(d, m[1], o))
+  vector(paste0("winner_cross_", it[[1]]), "naive + mean over draws b and repeats r of [L_br(decision of b, r) - L_br(decision on all)], L_br on the other repeats of the samples left out", "winner", it[[2]], m, m[1], o,
+         cross_of(d, m[1], m, draw_sets[[name]], o), draws = name, arguments = list(rng = 1), tolerance = 1e-9)
+}
+
+# --- with inner predictions: (anchored + smoothed nested cross-validation) / 2 -------------------------------------------------------------
+leader <- c(2, 4, 1, 3); best_of <- array(NaN, c(n, 6, 4))
+for (k in 1:4) { train <- which(one_fold[, 1] != k - 1); for (j in 1:6) best_of[train, j, k] <- z[train] + (if (j == leader[k]) 0.25 else 0.5 + j / 4) }
+inner_sets$leader <- list(predictions = best_of)
+m <- c("mse", "mae"); x <- anchored_of(value, "mse", m, draws, opts()); held <- value$pred[cbind(seq_len(n), leader[one_fold[, 1] + 1], 1)] - z
+vector("winner_nested_list", "every draw of a training set chooses the same: the mean of the anchored estimate and of nested cross-validation, pooled", "winner", "value", m, "mse", opts(),
+       list(estimate = (x$estimate + c(mean(held^2), mean(abs(held)))) / 2, bbc_plain = x$bbc_plain, naive = x$naive, selected = x$selected), inner = "leader", arguments = list(rng = 1))
+
+# --- what is kept, and percentile limits shifted by estimate - bbc_plain ----------------------------------------------------------------------
+for (it in list(list("plain", "fine", "brier", opts()), list("cut", "single", "balanced_accuracy", opts(cut(criterion = "youden"))))) {
+  d <- sets[[it[[2]]]]; m <- it[[3]]; o <- it[[4]]; name <- keep_draws(paste0("kept_", it[[1]]), alone(d, m, o)); run <- run_all(d, m, m, draw_sets[[name]], o)
+  estimate <- run$naive + mean(run$value - run$anchor); q <- function(p) unname(quantile(run$value, p, type = 7)) + estimate - mean(run$value)
+  vector(paste0("winner_kept_", it[[1]]), "draws kept: the plain value and the anchor; percentile limits moved with the estimate", "winner", it[[2]], m, m, o,
+         list(estimate = estimate, bbc_plain = mean(run$value), draw_estimate = as.vector(run$value), draw_anchor = as.vector(run$anchor), conf_low = q(0.025), conf_high = q(0.975), bound_low = q(0.05), bound_high = q(0.95)),
+         draws = name, arguments = list(rng = 1, keep_draws = TRUE, interval = "percentile"))
+}
+
+# --- the kernel -----------------------------------------------------------------------------------------------------------------------------------
+chooser <- draws[1:12, ]
+for (it in list(list("cut", "prob", c("balanced_accuracy", "sensitivity"), opts(cut(criterion = "youden"))), list("list", "fine", c("auc", "brier"), opts()), list("ensemble", "value", c("mse", "mae"), opts(mix = ensemble(5))))) {
+  d <- sets[[it[[2]]]]; m <- it[[3]]; run <- run_all(d, m[1], m, chooser, it[[4]])
+  vector(paste0("select_and_judge_", it[[1]]), "decided by weights that choose, judged on the samples left out", "select_and_judge", it[[2]], m, m[1], it[[4]], list(value = run$value, win_rate = run$share), draws = NULL,
+         arguments = list(ties = "first"), array_arguments = list(choose = list(values = chooser, dims = c("draw", "sample"))))
+}
+write_vectors("decisions.json", "Decisions: everything that is chosen by looking at the predictions.")
