@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
@@ -23,17 +24,17 @@ from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
 from cvstats.report.blocks import Page
 from cvstats.report.design import read_facts
-from cvstats.report.record import files_of, variables_of
+from cvstats.report.record import files_of, finite, variables_of
 from cvstats.report.remarks import looking_remarks
-from cvstats.report.sections import method_table
+from cvstats.report.sections import decision_table, decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import check_target, inner_of, read
-from .progress import bars, clear, stage
+from .inputs import bars, check_target, clear, cut_of, inner_of, read, stage
 from .verify import verify
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
-WRITTEN = "example positive format labels kind threshold encoding metric inner regime preprocessing title draws level"
+WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup inner regime preprocessing "
+WRITTEN += "title draws level"
 USUAL = {"format": "auto", "encoding": "utf-8", "regime": "cv"}
 
 
@@ -66,9 +67,10 @@ def write(text: str) -> None:
 def _analysis(options: argparse.Namespace) -> Analysis:
     cube, inner = read(options), inner_of(options.inner)
     stage("Estimating")
-    return Analysis(
-        cube, options.metric, inner, options.regime, options.draws, options.seed, options.level, progress=bars()
-    )
+    metrics: Any = re.split(r",(?![^(]*\))", options.metric) if options.metric else [None]
+    asked = {"by": options.by, "adjust": cut_of(options.cut), "subgroup": options.subgroup}
+    plan = (inner, options.regime, options.draws, options.seed, options.level, bars())
+    return Analysis(cube, metrics if len(metrics) > 1 else metrics[0], *plan, **asked)
 
 
 def report(options: argparse.Namespace) -> None:
@@ -97,7 +99,7 @@ def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
     command = ["cvstats", "report", *options.files]
     for columns in options.columns:
         command += ["--columns", columns]
-    settings = {**vars(options), "metric": analysis.metric.name, "level": f"{options.level:g}"}
+    settings = {**vars(options), "metric": options.metric or analysis.metric.name, "level": f"{options.level:g}"}
     for name in [*WRITTEN.split(), "seed"]:
         if settings[name] not in (None, USUAL.get(name)):
             command += [f"--{name}", str(settings[name])]
@@ -127,13 +129,17 @@ def estimate(options: argparse.Namespace) -> None:
     clear()
     if options.json:
         results = [{"protocol": name, **variables_of(outcome)} for name, outcome in analysis.results.items()]
+        if analysis.decision is not None:
+            rows = ({str(k): finite(v) for k, v in row.items()} for row in tidy(analysis.decision).to_dict("records"))
+            results = [{"protocol": "decision", **row} for row in rows] + results
         _json({**_context(analysis), "results": results, "not_available": analysis.skipped})
     elif options.csv:
-        _csv(estimate_table(analysis))
+        _csv(estimate_table(analysis) if analysis.decision is None else tidy(analysis.decision))
     else:
-        table = method_table(analysis)
+        one, table = decision_table(analysis), method_table(analysis)
         narrow = render.Grid(table.header[:4], [row[:4] for row in table.body], note=table.note)
-        write(f"{shown}\n\n{render.text(narrow)}")
+        first = "" if one is None else f"{decision_words(analysis)}\n\n{render.text(replace(one, caption=''))}\n\n"
+        write(f"{first}{shown}\n\n{render.text(narrow)}")
     _warn(analysis.warned)
 
 
@@ -230,11 +236,9 @@ def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
         f"({level} interval {words.limits_text(found, digits)}), P = {words.p_text(float(found['p_value']))}"
     )
     for side in ("a", "b"):
-        value = words.number(found[f"estimate_{side}"], digits)
-        chosen = (
-            f", selected {words.printable(found[f'selected_{side}'].item())}" if f"selected_{side}" in found else ""
-        )
-        write(f"{side}: {value}{chosen}")
+        chosen = found.get(f"selected_{side}")
+        who = "" if chosen is None else f", selected {words.printable(chosen.item())}"
+        write(f"{side}: {words.number(found[f'estimate_{side}'], digits)}{who}")
     write(f"Seed {options.seed}, {options.draws} draws.")
 
 

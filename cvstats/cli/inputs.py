@@ -1,9 +1,10 @@
-"""What the arguments of the command line name: files, labels, inner predictions."""
+"""What the arguments of the command line name: files, labels, inner predictions; and how far reading is."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,6 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats.tables.words import printable
-
-from .progress import stage
 
 COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
 
@@ -82,7 +81,7 @@ def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataA
 
 def _natural(text: str) -> Any:
     """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
-    from cvstats.formats._layout import natural
+    from cvstats.formats._columns import natural
 
     return natural(np.array([text])).item()
 
@@ -97,6 +96,22 @@ def _columns(pairs: list[str]) -> dict[str, Any] | None:
     return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
 
 
+def cut_of(text: str | None) -> Any:
+    """Return the adjustment that ``--cut`` names."""
+    from cvstats.adjust import cut
+
+    name, equals, value = (text or "").partition("=")
+    if not equals:
+        return None if text is None else cut(name)
+    try:
+        least = {name: float(value)}
+    except ValueError:
+        least = {}
+    if name not in ("sensitivity", "specificity") or not least:
+        raise InputError(f"--cut takes a metric, or sensitivity=0.9 or specificity=0.9; got {text!r}.")
+    return cut(**least)  # type: ignore[arg-type]
+
+
 def inner_of(name: str | None) -> xr.DataArray | None:
     """Return the cube of inner predictions, if one is named."""
     if name is None:
@@ -106,3 +121,29 @@ def inner_of(name: str | None) -> xr.DataArray | None:
     if not Path(name).exists():
         raise InputError(f"no such file: {name!r}.")
     return read_cube(name)
+
+
+def on_terminal() -> bool:
+    """Return whether somebody is watching."""
+    return bool(getattr(sys.stderr, "isatty", lambda: False)())
+
+
+def bars() -> bool:
+    """Return whether progress bars can be shown."""
+    from importlib.util import find_spec
+
+    return on_terminal() and find_spec("tqdm") is not None
+
+
+def stage(text: str) -> None:
+    """Say what is being done, in place of the stage before."""
+    if on_terminal():
+        sys.stderr.write(f"\r\x1b[K{text} ...")
+        sys.stderr.flush()
+
+
+def clear() -> None:
+    """Remove the line."""
+    if on_terminal():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

@@ -26,8 +26,7 @@ from cvstats.report.record import (
 )
 from cvstats.tables.words import count, printable, several
 
-from .inputs import inner_of, read
-from .progress import bars, stage
+from .inputs import bars, cut_of, inner_of, read, stage
 
 SAME, DIFFERENT = 0, 1  # exit codes
 SVG = re.compile(r"<svg.*?</svg>", re.S)
@@ -66,13 +65,15 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
             raise InputError(f"give the predictions that {name} was made from{': ' if known else '.'}{show(known)}")
     if record["inner"] is not None and options.inner is None:
         raise InputError(f"{name} was made with inner predictions too; give them with --inner.")
-    try:
-        get_metric(asked["metric"])
-    except InputError:
-        raise InputError(
-            f"{name}: the metric {clipped(asked['metric'])} is not known by its name alone, so that only the script "
-            "that made the report can make its numbers again."
-        ) from None
+    alone = "is not known by its name alone, so that only the script that made the report can make its numbers again."
+    for metric in (*asked["metrics"], *([asked["by"]] if asked["by"] else [])):
+        try:
+            get_metric(metric)
+        except InputError:
+            raise InputError(f"{name}: the metric {clipped(metric)} {alone}") from None
+    threshold = re.fullmatch(r"cut\(([\w.=]+)\)", asked["adjust"] or "")
+    if asked["adjust"] and threshold is None:
+        raise InputError(f"{name}: the adjustment {clipped(asked['adjust'])} {alone}")
     options.format = options.format or reading.get("format") or "auto"
     options.encoding = options.encoding or reading.get("encoding") or "utf-8"
     options.columns = options.columns or reading.get("columns") or []
@@ -83,7 +84,9 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
     cube, inner = read(options), inner_of(options.inner)
     stage("Estimating")
     how = (asked["regime"], asked["draws"], asked["seed"], asked["level"])
-    return Analysis(cube, asked["metric"], inner, *how, progress=bars())
+    several_of = asked["metrics"] if len(asked["metrics"]) > 1 else asked["metrics"][0]
+    decision = {"by": asked["by"], "adjust": cut_of(threshold and threshold[1]), "subgroup": asked["subgroup"]}
+    return Analysis(cube, several_of, inner, *how, progress=bars(), **decision)
 
 
 def _first(gaps: dict[tuple[str, ...], tuple[Any, Any, int]], enough: int) -> str:

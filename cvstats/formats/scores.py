@@ -12,13 +12,13 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
+from . import SCORES
+from ._columns import natural, numbers_of, numeric, texts, tuple_names
 from ._gate import Budget
-from ._layout import ROW_NAMES, natural, numbers_of, numeric, texts, tuple_names
-from ._sources import read_table
-from ._tables import from_frame
-from .caret import REPEATED
-from .refuse import SCORES
+from ._layout import ROW_NAMES
+from ._tables import from_frame, read_table
 
+REPEATED = re.compile(r"(Fold\d+)\.(Rep\d+)")  # caret
 MOST = 10  # splits that are taken for the folds of one partition
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 WIDE = re.compile(r"(?:cv[ _.-]?)?(?:fold|split)[ _.-]?(\d+)(?:[ _.-](.+))?", re.IGNORECASE)

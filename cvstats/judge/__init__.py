@@ -224,7 +224,8 @@ def select_and_judge(
             return _labelled(out, metrics, [out.value], {}, listed)
         nothing = Decision(np.array([-1]), None if out.share is None else out.share[None])
         judged = verdicts(metrics, Setting(out.problem, draws, weights, judges), out.decision, nothing, rules)
-        return _labelled(out, metrics, [row[0].value for row in judged.each], judged.parameters, listed)
+        values = [row[0].value for row in judged.each]
+        return _labelled(out.judged(values), metrics, values, judged.parameters, listed)
 
     found = map_batches(one, cube, judge_cube)
     return found.assign_coords(by=chooser.name) if listed or chooser is not metrics[0] else found

@@ -150,7 +150,7 @@ class SumKernel:
             if self.width > 1:
                 table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
             score[:, some] = table
-        return (score if self.metric.sign > 0 else -score), score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
@@ -181,3 +181,9 @@ def _added(part: np.ndarray) -> np.ndarray:
     if part.dtype != bool:
         return add_up(np.moveaxis(part, -1, 0))
     return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 46)), exponent - 46))

@@ -209,6 +209,7 @@ def as_metric(
     name: str | None = None,
     uses: str = "any",
     requires: str = "",
+    ratio_free: bool = False,
     words: str = "",
 ) -> Any:
     """Turn ``function(label, prediction, weight) -> float`` into a metric that every protocol accepts.
@@ -235,6 +236,8 @@ def as_metric(
     requires : str
         What the labels of a draw must hold, such as ``"classes"`` when it is undefined unless every class is present
         (see `Metric`); nothing by default.
+    ratio_free : bool
+        Whether the class ratio of the samples does not matter to it, as to AUC; `winner` then draws within class.
     words : str
         What people call it, for reports and figures; by default its name without underscores.
 
@@ -273,6 +276,7 @@ def as_metric(
             uses,
             linear=False,
             requires=requires,
+            ratio_free=ratio_free,
             function=_weighted(function),
             words=words,
         )

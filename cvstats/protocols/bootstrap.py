@@ -304,6 +304,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
         return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
     parts = None if subgroup is None else subgroup.parts
     judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
+    out = out.judged([verdict.value for row in judged.each for verdict in row])
     cases = []
     for metric, row in zip(asked.metrics, judged.each, strict=True):
         for number, verdict in enumerate(row):

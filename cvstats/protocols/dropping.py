@@ -123,18 +123,8 @@ def bbcd(
 
     out = map_batches(one, cube, score(cube, found))
     warn_once("bbcd", [*asked.doubts.notes(), *notes])
-    call = call_text(
-        "bbcd",
-        metric=found.name,
-        threshold=threshold,
-        min_predictions=least,
-        draws=draws,
-        times=times,
-        rng=rng,
-        level=level,
-        ties=ties,
-        strata=strata,
-    )
+    given = {"threshold": threshold, "min_predictions": least, "draws": draws, "times": times, "rng": rng}
+    call = call_text("bbcd", metric=found.name, **given, level=level, ties=ties, strata=strata)
     return result(out, **labels, call=call, cube=cube)
 
 

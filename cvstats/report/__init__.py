@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def report_text(
     cube: xr.DataArray,
-    metric: str | Metric | None = None,
+    metric: str | Metric | Sequence[str | Metric] | None = None,
     *,
     format: str = "text",
     preprocessing: str | None = None,
@@ -39,6 +40,9 @@ def report_text(
     times: int = 1000,
     rng: Rng = 1,
     level: float = 0.95,
+    by: str | Metric | None = None,
+    adjust: Any = None,
+    subgroup: str | None = None,
 ) -> str:
     """Return the paragraph for the methods section, with every choice that readers need.
 
@@ -52,14 +56,14 @@ def report_text(
     ----------
     cube : DataArray
         Predictions made by `as_cube`.
-    metric : str or Metric, optional
+    metric : str, Metric or list of these, optional
         By default by the kind of labels, as in `report_html`.
     format : {"text", "markdown", "latex"}
         The markup.
     preprocessing : {"inside", "outside", "none"}, optional
         Where steps that learn from the data were fitted, which predictions cannot tell: inside the training
         folds ([Pi1]), outside, on all samples before splitting ([Pi2]), or none. Left open in brackets when omitted.
-    inner, regime, times, rng, level : as in `winner`
+    inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given.
 
     Returns
@@ -80,12 +84,14 @@ def report_text(
     """
     check_option(format, tuple(WRITERS), "format")
     _check_preprocessing(preprocessing)
-    return paragraph(Analysis(cube, metric, inner, regime, times, entropy(rng), level), format, preprocessing)
+    asked = {"by": by, "adjust": adjust, "subgroup": subgroup}
+    analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, **asked)
+    return paragraph(analysis, format, preprocessing)
 
 
 def report_html(
     cube: xr.DataArray,
-    metric: str | Metric | None = None,
+    metric: str | Metric | Sequence[str | Metric] | None = None,
     *,
     path: str | os.PathLike[str],
     title: str | None = None,
@@ -95,6 +101,9 @@ def report_html(
     times: int = 1000,
     rng: Rng = 1,
     level: float = 0.95,
+    by: str | Metric | None = None,
+    adjust: Any = None,
+    subgroup: str | None = None,
     command: str | None = None,
     force: bool = False,
     progress: bool = False,
@@ -112,7 +121,7 @@ def report_html(
     ----------
     cube : DataArray
         Predictions made by `as_cube` or `read_predictions`.
-    metric : str or Metric, optional
+    metric : str, Metric or list of these, optional
         By default ``"concordance"`` for survival, ``"mse"`` for numbers, ``"auc"`` for scores or probabilities of two
         classes, ``"accuracy"`` otherwise.
     path : str or path
@@ -121,7 +130,7 @@ def report_html(
         Heading; by default the headline number in words.
     preprocessing : {"inside", "outside", "none"}, optional
         As in `report_text`.
-    inner, regime, times, rng, level : as in `winner`
+    inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given, so that a report can be made again.
     command : str, optional
         The command that reproduces the report; by default the Python call.
@@ -156,7 +165,8 @@ def report_html(
     for file in (target, beside(target)):
         check_output(file, page=True, force=force)
     template_engine()  # say what is missing before the work, not after it
-    analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress)
+    asked = {"by": by, "adjust": adjust, "subgroup": subgroup}
+    analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress, **asked)
     write_report(Page(analysis, title, preprocessing, command), target, force=force)
     return target
 

@@ -23,6 +23,7 @@ from cvstats._check import InputError, plain
 from cvstats._results import cube_hash
 from cvstats.cube.kinds import SETTLED
 from cvstats.formats._gate import node, opened
+from cvstats.tables import tidy
 
 from .analysis import Analysis
 from .blocks import Page
@@ -37,6 +38,10 @@ SHAPE: dict[str, dict[str, tuple[type, ...]]] = {
     "cube": {"hash": (str,), "order": (dict,)},
     "options": {
         "metric": (str,),
+        "metrics": (list,),
+        "by": (str, type(None)),
+        "adjust": (str, type(None)),
+        "subgroup": (str, type(None)),
         "seed": (int,),
         "draws": (int,),
         "level": (float,),
@@ -83,6 +88,10 @@ def record_of(page: Page) -> dict[str, Any]:
         "inner": None if analysis.inner is None else {"hash": cube_hash(analysis.inner)},
         "options": {
             "metric": analysis.metric.name,
+            "metrics": [name if isinstance(name, str) else name.name for name in analysis.metrics],
+            "by": analysis.by if isinstance(analysis.by, (str, type(None))) else analysis.by.name,
+            "adjust": None if analysis.adjust is None else getattr(analysis.adjust, "name", str(analysis.adjust)),
+            "subgroup": analysis.subgroup,
             "seed": analysis.seed,
             "draws": analysis.times,
             "level": float(analysis.level),
@@ -123,6 +132,7 @@ def numbers_of(analysis: Analysis) -> dict[str, Any]:
     curve = analysis.curve
     found = {
         "results": {name: variables_of(out, scalar=True) for name, out in analysis.results.items()},
+        "decision": None if analysis.decision is None else tidy(analysis.decision).map(finite).to_dict("records"),
         "test": finite(analysis.truth),
         "configurations": rows,
         "curve": None if curve is None else variables_of(curve),
