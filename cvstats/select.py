@@ -186,7 +186,7 @@ class _Within:
 
 def _simplest(performance: np.ndarray, floor: np.ndarray, complexity: np.ndarray | None) -> np.ndarray:
     """Return the smallest complexity (then the best score, then the first) among those not below `floor`."""
-    good = (performance >= floor) & (performance > -np.inf)
+    good = (performance >= settled(floor)) & (performance > -np.inf)
     if complexity is None:
         return np.asarray(np.argmax(good, axis=-1))
     size = np.broadcast_to(np.asarray(complexity, float), performance.shape)
