@@ -55,6 +55,7 @@ from .metrics import kappa as kappa
 from .metrics import log_loss as log_loss
 from .metrics import mae as mae
 from .metrics import mcc as mcc
+from .metrics import metric_set as metric_set
 from .metrics import mse as mse
 from .metrics import net_benefit as net_benefit
 from .metrics import npv as npv

@@ -164,11 +164,7 @@ def separate_folds(
     label = per_sample(labels, "labels")
     repeats = check_count(repeats, "repeats")
     generator = check_rng(rng)
-    names, codes = np.unique(label.values, return_inverse=True)
-    if names.size != 2:
-        raise InputError(
-            f"`labels` must hold exactly two classes for separate folds; found {names.size}: {show(names)}."
-        )
+    names, codes = _two_classes(label, "labels", " for separate folds")
     fold = np.empty((repeats, label.size), np.intp)
     for code, (argument, asked) in enumerate([("k0", k0), ("k1", k1)]):
         member = codes == code
@@ -181,6 +177,13 @@ def separate_folds(
             )
         fold[:, member] = deal(np.zeros(size, np.intp), count, repeats, generator)
     return labelled(fold, label)
+
+
+def _two_classes(label: xr.DataArray, argument: str, purpose: str = "") -> tuple[np.ndarray, np.ndarray]:
+    names, codes = np.unique(label.values, return_inverse=True)
+    if names.size != 2:
+        raise InputError(f"`{argument}` must hold exactly two classes{purpose}; found {names.size}: {show(names)}.")
+    return names, codes
 
 
 def pairs(fold: xr.DataArray) -> xr.Dataset:
@@ -215,10 +218,7 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     """
     fold = check_fold(fold)
     label = label_of(fold, "pairs")
-    names = np.unique(label.values)
-    if names.size != 2:
-        raise InputError(f"`fold.label` must hold exactly two classes; found {names.size}: {show(names)}.")
-    first = label == names[0]
+    first = label == _two_classes(label, "fold.label")[0][0]
     ids0, ids1 = (np.unique(fold.where(side, drop=True).values.astype(np.intp)) for side in (first, ~first))
     fold0, fold1 = (part.ravel() for part in np.meshgrid(ids0, ids1, indexing="ij"))
     i, j = xr.DataArray(fold0, dims="pair"), xr.DataArray(fold1, dims="pair")

@@ -18,7 +18,7 @@ import pytest
 import cvstats as cs
 from cvstats.cli import BAD_INPUT, FAILED, INTERRUPTED, OK, main, parser
 from cvstats.cli import commands as _commands
-from cvstats.cli import progress as _progress
+from cvstats.cli import inputs as _progress
 
 FAST = ["--draws", "60"]
 
@@ -446,10 +446,40 @@ def test_an_ascii_terminal_is_enough(tmp_path):
     assert done.stderr == ""
 
 
-def test_names_cannot_command_the_terminal(tmp_path, capsys):
-    long_table(configurations=("\x1b[31mred", "b")).to_csv(tmp_path / "t.csv", index=False)
-    assert run("compare", tmp_path / "t.csv", *FAST) == OK
-    assert "\x1b" not in capsys.readouterr().out
+STEERING = "\x1b[31m\x9b2J\u202ered"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["report"], ["estimate"], ["compare"], ["compare", "--a", STEERING, "--b", "b"], ["describe"], ["convert"]],
+)
+def test_names_cannot_command_the_terminal(command, tmp_path, capsys):
+    """Names of configurations, labels, groups, columns and files, on output and in errors."""
+    table = long_table(configurations=(STEERING, "b"))
+    table = table.assign(label=np.where(table["label"] == 1, f"ill{STEERING}", "well"), group=f"g{STEERING}")
+    table = table.assign(**{f"more{STEERING}": 1})
+    path = tmp_path / f"t{STEERING}.csv"
+    table.to_csv(path, index=False)
+    name, *rest = command
+    target = tmp_path / f"out{STEERING}"
+    where = {"report": ["-o", f"{target}.html"], "convert": [f"{target}.csv"]}.get(name, [])
+    fast = FAST if name in ("report", "estimate", "compare") else []
+    for positive in ([], ["--positive", f"ill{STEERING}"], ["--positive", f"no{STEERING}"]):
+        run(name, path, *where, *rest, *positive, *fast)
+        out, err = capsys.readouterr()
+        for sign in ("\x1b", "\x9b", "\u202e"):
+            assert sign not in out + err
+
+
+def test_names_in_csv_are_made_visible_on_a_terminal_only(tmp_path, capsys, monkeypatch):
+    long_table(configurations=(STEERING, "b")).to_csv(tmp_path / "t.csv", index=False)
+    assert run("compare", tmp_path / "t.csv", "--csv", *FAST) == OK
+    assert STEERING in capsys.readouterr().out, "a script gets the names"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run("compare", tmp_path / "t.csv", "--csv", *FAST) == OK
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert shown.startswith("configuration,")
 
 
 def wait_for_work(running):
@@ -502,3 +532,49 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "'=1+1," in out
     assert "\n=1+1," not in out
+
+
+# --- several metrics of one decision --------------------------------------------------------------------------------
+
+
+def test_estimate_leads_with_one_decision(table, capsys):
+    assert run("estimate", table, "--metric", "auc,brier,sensitivity", "--by", "auc", "--cut", "youden", *FAST) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Chosen by AUC: ")
+    assert ", threshold 0." in lines[0]
+    assert lines[2].split()[:2] == ["Metric", "Estimate"]
+    assert [line.split()[0] for line in lines[4:7]] == ["AUC", "Brier", "sensitivity"]
+    assert lines[8].startswith("AUC of the winner: ")
+
+
+def test_decision_as_data(table, capsys):
+    asked = ("estimate", table, "--metric", "auc,brier", *FAST)
+    assert run(*asked, "--json") == OK
+    results = json.loads(capsys.readouterr().out)["results"]
+    ours = [row for row in results if row["protocol"] == "decision"]
+    assert [row["metric"] for row in ours] == ["auc", "brier"]
+    assert run(*asked, "--csv") == OK
+    frame = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    np.testing.assert_allclose(frame["estimate"], [row["estimate"] for row in ours])
+
+
+def test_subgroups_and_floors(tmp_path, capsys):
+    path = tmp_path / "predictions.csv"
+    long_table(n=60).assign(group=lambda rows: rows["sample"] // 2).to_csv(path, index=False)
+    assert run("estimate", path, "--metric", "auc", "--cut", "sensitivity=0.8", *FAST) == OK
+    assert "threshold" in capsys.readouterr().out
+    for wrong in ("foo=1", "sensitivity=x"):
+        assert run("estimate", path, "--metric", "auc", "--cut", wrong, *FAST) == BAD_INPUT
+        assert "--cut takes a metric, or sensitivity=0.9" in capsys.readouterr().err
+    assert run("estimate", path, "--metric", "auc", "--subgroup", "sex", *FAST) == BAD_INPUT
+    assert "sex" in capsys.readouterr().err
+
+
+def test_report_leads_with_one_decision_and_can_be_made_again(table, tmp_path, capsys):
+    target = tmp_path / "report.html"
+    asked = ["--metric", "auc,sensitivity", "--by", "auc", "--cut", "youden"]
+    assert run("report", table, *asked, *FAST, "-o", target) == OK
+    page = target.read_text(encoding="utf-8")
+    assert page.index('id="decision"') < page.index('id="read"')
+    assert "--metric auc,sensitivity --by auc --cut youden" in page
+    assert "was learned again in every draw" in page

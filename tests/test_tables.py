@@ -384,3 +384,57 @@ def test_limits_without_a_usable_draw_are_told():
     ):
         curve = cs.optimism_curve(cube, "auc", times=40, rng=1)
     assert bool(curve.estimate.isnull().all())
+
+
+# several metrics of one decision ---------------------------------------------------------------------------------
+
+
+def list_results():
+    import cvstats as cs
+
+    cube = cs.example_cube().isel(configuration=slice(0, 133, 20), repeat=0)
+    metrics, options = ["auc", "brier", "sensitivity"], {"times": 60, "rng": 1}
+    return cs.winner(cube, metrics, by="auc", **options), cs.bbc(cube, metrics, by="auc", **options), cube
+
+
+def test_lists_are_bound_along_method_and_nobody_inherits_an_interval():
+    ours, papers, _ = list_results()
+    both = bind(winner=ours, bbc=papers)
+    assert both.estimate.dims == ("method", "metric")
+    assert both.interval.values.tolist() == [["calibrated"] * 3, ["percentile"] * 3]
+    assert both.by.values.tolist() == ["auc", "auc"]
+    np.testing.assert_array_equal(both.estimate.sel({"method": "bbc"}), papers.estimate)
+    frame = tidy(both)
+    assert frame["metric"].tolist() == ["auc", "brier", "sensitivity"] * 2
+    assert frame["interval"].tolist() == ["calibrated"] * 3 + ["percentile"] * 3
+
+
+def test_a_list_and_a_single_metric_do_not_bind():
+    import cvstats as cs
+
+    ours, _, cube = list_results()
+    alone = cs.bbc(cube, "auc", times=60, rng=1)
+    with pytest.raises(InputError, match="`bind` got results of a list of metrics and of a single one"):
+        bind(ours, alone)
+    assert bind(ours.sel(metric="auc"), alone).sizes["method"] == 2
+
+
+def test_different_winners_get_a_warning_and_a_column():
+    import cvstats as cs
+
+    cube = cs.as_cube([[0.9, 0.6], [0.2, 0.4], [0.8, 0.7], [0.85, 0.3], [0.1, 0.2], [0.7, 0.8]], [1, 0, 1, 0, 0, 1])
+    one, other = (
+        cs.cvt(cube.isel(configuration=[0]), ["auc", "brier"]),
+        cs.cvt(cube.isel(configuration=[1]), ["auc", "brier"]),
+    )
+    with pytest.warns(cs.CvstatsWarning, match="about different winners"):
+        both = bind(one=one, other=other)
+    assert tidy(both)["selected"].tolist() == [0, 0, 1, 1]
+
+
+def test_a_list_is_printed_with_decimals_of_its_own():
+    ours, _, _ = list_results()
+    lines = format_table(ours).splitlines()
+    assert lines[0].split()[:3] == ["metric", "Estimate", "SE"]
+    assert [line.split()[0] for line in lines[2:]] == ["auc", "brier", "sensitivity"]
+    assert " By" not in lines[0]

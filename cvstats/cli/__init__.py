@@ -13,10 +13,7 @@ from typing import IO, Any, NoReturn
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
-# what the library's arguments are called here
-OPTIONS = {name: f"--{name}" for name in ("positive", "format", "columns", "labels", "kind", "threshold", "encoding")}
-OPTIONS |= {name: f"--{name}" for name in ("metric", "level", "inner", "regime", "preprocessing", "a", "b")}
-OPTIONS |= {"force": "--force", "times": "--draws", "rng": "--seed", "path": "--output", "name": "--example"}
+RENAMED = {"times": "draws", "rng": "seed", "path": "output", "name": "example"}  # arguments of the library
 USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
   cvstats report                                 report on the bundled example
@@ -27,11 +24,13 @@ EXAMPLES = """examples:
   cvstats compare predictions.csv --a svm --b forest
   cvstats describe predictions.csv               what is in the file
   cvstats convert caret.csv cube.nc              any layout to a cube, or to a long table (.csv, .parquet)
+  cvstats verify report.html predictions.csv     does the report follow from these predictions?
 
 A prediction file has one row per sample, configuration and repeat: sample, configuration, [repeat], [fold],
 prediction, label. Tables of tidymodels, caret, mlr3, OpenML, H2O, AutoGluon and others are recognised.
 
-exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted, 143 terminated"""
+exit codes: 0 done, 1 could not finish (nothing was written), or a report that differs, 2 bad input, 130 interrupted,
+143 terminated"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,6 +73,8 @@ def parser() -> Parser:
         texts: dict[str, Any] = {"help": words, "description": f"{words}.", "epilog": f"example:\n  cvstats {example}"}
         made = commands.add_parser(example.split()[0], formatter_class=Help, **texts)
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        if made.prog.endswith("verify"):
+            made.add_argument("report", metavar="REPORT", help="the page, or its record (.record.json)")
         for add in (_reading, *groups):
             add(made)
         return made
@@ -107,6 +108,10 @@ def parser() -> Parser:
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     _forcing(convert)
+
+    again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv")
+    again.add_argument("--inner", metavar="FILE", help="cube of inner predictions, if the report was made with them")
+    again.set_defaults(format=None, encoding=None)
     return top
 
 
@@ -152,6 +157,9 @@ def _models(made: Parser) -> None:
     group = made.add_argument_group("models")
     group.add_argument("--inner", metavar="FILE", help="cube of inner predictions (.nc, .cube), for nested CV")
     group.add_argument("--regime", choices=("cv", "holdout"), default="cv", help="models refitted per fold, or fixed")
+    group.add_argument("--by", metavar="NAME", help="the metric that chooses, when --metric lists several (auc,brier)")
+    group.add_argument("--cut", metavar="RULE", help="learn the threshold: a metric (youden, f1), or sensitivity=0.9")
+    group.add_argument("--subgroup", metavar="NAME", help="judge within each level of this column")
 
 
 def _output(made: Parser) -> None:
@@ -183,50 +191,52 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Return the exit code of a command; say in one line what failed."""
     try:
         from .commands import run
 
-        run(options)
+        code = run(options)
         sys.stdout.flush()
-        return OK
-    except KeyboardInterrupt:
-        return _fail(options, "interrupted; no file is left half-written", INTERRUPTED)
-    except Terminated:
-        return _fail(options, "terminated; no file is left half-written", TERMINATED)
+        return code
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _give_up_output()
-        return OK
-    except ImportError as error:
-        return _fail(options, str(error), FAILED)
-    except MemoryError:
-        return _fail(options, "not enough memory for these predictions", FAILED)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt, Terminated) as error:
         try:
             sys.stdout.flush()
         except OSError:  # the disk is full
             _give_up_output()
-        return _fail(options, *_words(error))
+        return _fail(options, *_words(error, options))
+    return OK
 
 
 def _give_up_output() -> None:
-    """Let the interpreter end without complaint though its output cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _words(error: Exception) -> tuple[str, int]:
-    """Return what an error means to the user, and the exit code."""
+def _words(error: BaseException, options: argparse.Namespace) -> tuple[str, int]:
+    """Return what to say about an error, in the words of the command line, and the exit code."""
     from cvstats._check import InputError
 
+    def option(found: re.Match[str]) -> str:
+        name = RENAMED.get(found.group(1), found.group(1))
+        return f"--{name}" if name in vars(options) else found.group()
+
     if isinstance(error, InputError):
-        text = re.sub("`([a-z_]+)`", lambda found: OPTIONS.get(found.group(1), found.group()), str(error))
+        text = re.sub("`([a-z_]+)`", option, str(error))
         return re.sub(r"columns=({'.*?})(?=[\s.,;)])", _columns_option, text), BAD_INPUT
     if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)):
         return f"{error.strerror}: {str(error.filename)!r}", BAD_INPUT
-    if isinstance(error, OSError):
-        return f"{error.strerror or error}", FAILED
     if isinstance(error, UnicodeError):
         return f"the text is not in the stated encoding: {error}; give --encoding", BAD_INPUT
-    return f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)", FAILED
+    known = {
+        KeyboardInterrupt: ("interrupted; no file is left half-written", INTERRUPTED),
+        Terminated: ("terminated; no file is left half-written", TERMINATED),
+        MemoryError: ("not enough memory for these predictions", FAILED),
+        ImportError: (str(error), FAILED),
+        OSError: (str(getattr(error, "strerror", None) or error), FAILED),
+    }
+    unknown = f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)"
+    return next((words for kind, words in known.items() if isinstance(error, kind)), (unknown, FAILED))
 
 
 def _columns_option(found: re.Match[str]) -> str:
@@ -251,10 +261,12 @@ def _fail(options: argparse.Namespace, message: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
-    from .progress import clear
+    from cvstats.tables.words import printable
+
+    from .inputs import clear
 
     clear()
-    print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"cvstats: error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -1,9 +1,10 @@
-"""What the arguments of the command line name: files, labels, inner predictions."""
+"""What the arguments of the command line name: files, labels, inner predictions; and how far reading is."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,6 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats.tables.words import printable
-
-from .progress import stage
 
 COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
 
@@ -54,16 +53,22 @@ def check_target(output: str, options: argparse.Namespace) -> None:
     """Raise when the output is something that the command reads, or inside it or around it, or may not be replaced."""
     from cvstats.formats._output import check_output
 
-    target = Path(output)
-    for name in [*options.files, options.labels, getattr(options, "inner", None)]:
-        if name is None:
-            continue
-        read, write = Path(name).resolve(), target.resolve()
-        same = read.exists() and write.exists() and read.samefile(write)  # hard links, and names that differ in case
-        if same or read == write or read in write.parents or write in read.parents:
-            raise InputError(f"the output {output!r} would replace {name!r}, which is read; give it another name.")
-    if target.suffix != ".cube":
-        check_output(target, page=options.command == "report", force=options.force)
+    target, page = Path(output), options.command == "report"
+    if page:
+        from cvstats.report.record import beside
+
+    for target in [Path(output), *([beside(Path(output))] if page else [])]:
+        for name in [*options.files, options.labels, getattr(options, "inner", None)]:
+            if name is None:
+                continue
+            read, write = Path(name).resolve(), target.resolve()
+            same = read.exists() and write.exists() and read.samefile(write)  # hard links, names that differ in case
+            if same or read == write or read in write.parents or write in read.parents:
+                raise InputError(
+                    f"the output {str(target)!r} would replace {name!r}, which is read; give it another name."
+                )
+        if target.suffix != ".cube":
+            check_output(target, page=page, force=options.force)
 
 
 def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
@@ -91,6 +96,22 @@ def _columns(pairs: list[str]) -> dict[str, Any] | None:
     return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
 
 
+def cut_of(text: str | None) -> Any:
+    """Return the adjustment that ``--cut`` names."""
+    from cvstats.adjust import cut
+
+    name, equals, value = (text or "").partition("=")
+    if not equals:
+        return None if text is None else cut(name)
+    try:
+        least = {name: float(value)}
+    except ValueError:
+        least = {}
+    if name not in ("sensitivity", "specificity") or not least:
+        raise InputError(f"--cut takes a metric, or sensitivity=0.9 or specificity=0.9; got {text!r}.")
+    return cut(**least)  # type: ignore[arg-type]
+
+
 def inner_of(name: str | None) -> xr.DataArray | None:
     """Return the cube of inner predictions, if one is named."""
     if name is None:
@@ -100,3 +121,29 @@ def inner_of(name: str | None) -> xr.DataArray | None:
     if not Path(name).exists():
         raise InputError(f"no such file: {name!r}.")
     return read_cube(name)
+
+
+def on_terminal() -> bool:
+    """Return whether somebody is watching."""
+    return bool(getattr(sys.stderr, "isatty", lambda: False)())
+
+
+def bars() -> bool:
+    """Return whether progress bars can be shown."""
+    from importlib.util import find_spec
+
+    return on_terminal() and find_spec("tqdm") is not None
+
+
+def stage(text: str) -> None:
+    """Say what is being done, in place of the stage before."""
+    if on_terminal():
+        sys.stderr.write(f"\r\x1b[K{text} ...")
+        sys.stderr.flush()
+
+
+def clear() -> None:
+    """Remove the line."""
+    if on_terminal():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

@@ -10,9 +10,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
 from cvstats._results import call_text, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.arrays import problem
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches, problem
 from cvstats.kernels.placements import delong, placements
 from cvstats.metrics import bound_metric
 
@@ -89,17 +87,8 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
             p_value = float(chdtrc(1, statistic))
         difference = (n_a - n_b) / n if n else np.nan
         error = np.sqrt(max(off / n - difference**2, 0.0) / n) if n else np.nan
-        values = {
-            "estimate": difference,
-            "std_error": error,
-            "statistic": statistic,
-            "df": df,
-            "p_value": p_value if n else np.nan,
-            "n_a": n_a,
-            "n_b": n_b,
-            "n": n,
-        }
-        return xr.Dataset(values)
+        test = {"statistic": statistic, "df": df, "p_value": p_value if n else np.nan}
+        return xr.Dataset({"estimate": difference, "std_error": error, **test, "n_a": n_a, "n_b": n_b, "n": n})
 
     name = "McNemar test" + ("" if distribution == "chi2" else f" ({distribution})")
     call = call_text("mcnemar_test", a=a, b=b, distribution=distribution)
@@ -218,7 +207,7 @@ def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def one_configuration(cube: xr.DataArray, label: object, argument: str) -> int:
-    """Return the position of the configuration named `label`."""
+    """Return the position of a configuration, or say which there are."""
     known = [plain(name) for name in cube["configuration"].values]
     if label not in known:
         close = nearest(label, known)

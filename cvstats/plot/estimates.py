@@ -110,12 +110,7 @@ def _number_texts(results: xr.Dataset) -> list[str]:
     rows = [results.isel(method=row) for row in range(results.sizes["method"])]
     spreads = np.array([words.spread_of(one) for one in rows])
     usual = float(np.nanmedian(spreads)) if np.isfinite(spreads).any() else np.nan
-    texts = []
-    for one, spread in zip(rows, spreads, strict=True):
-        places = words.places_of(spread if np.isfinite(spread) else usual, float(one["estimate"]))
-        limits = words.limits_text(one, places)
-        texts.append(words.number(one["estimate"], places) + (f" ({limits})" if limits else ""))
-    return texts
+    return [words.estimate_text(one, usual) for one in rows]
 
 
 def _metric_label(result: xr.Dataset) -> str:

@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, score
 
@@ -125,23 +125,17 @@ def evaluation_protocols(
 
 def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:
     """Return the grid (configuration x parameter), or None when configurations carry no tuning values."""
-    own = [
-        str(name)
-        for name, coord in cube.coords.items()
-        if coord.dims == ("configuration",) and name != "configuration" and coord.dtype.kind in "iuf"
-    ]
-    if parameters is None:
-        names = [name for name in own if not name.startswith(NOT_TUNING)]
-        if not names and cube["configuration"].dtype.kind in "iuf":
-            names = ["configuration"]
-        return pd.DataFrame({name: cube[name].values.astype(float) for name in names}) if names else None
-    for name in parameters:
-        if name not in [*own, "configuration"] or cube[name].dtype.kind not in "iuf":
+    numeric = [str(name) for name, c in cube.coords.items() if c.dims == ("configuration",) and c.dtype.kind in "iuf"]
+    own = [name for name in numeric if name != "configuration"]
+    names = [name for name in own if not name.startswith(NOT_TUNING)] or [*{"configuration"} & {*numeric}]
+    for name in parameters or ():
+        if name not in numeric:
             raise InputError(
                 f"`parameters`: {name!r} is not a numeric coordinate on 'configuration'; found {show(own)}"
                 f"{nearest(name, own)}."
             )
-    return pd.DataFrame({name: cube[name].values.astype(float) for name in parameters})
+    names = names if parameters is None else list(parameters)
+    return pd.DataFrame({name: cube[name].values.astype(float) for name in names}) if names else None
 
 
 def _values(

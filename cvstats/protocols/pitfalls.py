@@ -10,7 +10,7 @@ import xarray as xr
 from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
 from cvstats.select import by_value
@@ -114,9 +114,8 @@ def implementations(
         inputs["truth"] = _truth(truth, main)
     out = over_batches(lambda one: _table(one, bound), inputs)
     given = {name: part for name, part in inputs.items() if name != "cube"}
-    out = result(
-        out, method="implementations", metric=bound.name, call=call_text("implementations", metric=bound.name, **given)
-    )
+    call = call_text("implementations", metric=bound.name, **given)
+    out = result(out, method="implementations", metric=bound.name, call=call)
     columns = (("implementation", np.array(values)) for values in zip(*ROWS.values(), strict=True))
     preprocessing, choice, rule, out["out_of_sample"], out["internal_coherence"] = columns
     return out.assign_coords(implementation=list(ROWS), preprocessing=preprocessing, choice=choice, rule=rule)
@@ -207,35 +206,32 @@ def _in_order(inside: xr.DataArray, metric: Metric, folds: np.ndarray) -> np.nda
 
 
 def _labelled(rows: dict[str, _Row], inputs: Inputs, folds: np.ndarray) -> xr.Dataset:
-    """Return the rows as a Dataset with labels instead of positions."""
+    """Return the rows as variables; the lowest and highest choice by the value of the label."""
     main = _main(inputs)
-    names = main["configuration"].values
+    names, several = main["configuration"].values, "repeat" in main.dims
+    estimate, selected = (np.array([row[field] for row in rows.values()]) for field in (0, 2))
     chosen = np.full((len(rows), len(folds), main.sizes.get("repeat", 1)), -1)
     extremes = np.full((2, len(rows)), -1)
     rank = np.argsort(by_value(names))  # place of each configuration in ascending order
     for at, row in enumerate(rows.values()):
         if row.chosen is not None:
-            chosen[at] = row.chosen
-            each = row.chosen.ravel()
+            chosen[at], each = row.chosen, row.chosen.ravel()
             if (each >= 0).all():
                 extremes[:, at] = each[rank[each].argmin()], each[rank[each].argmax()]
-    estimate, selected = (np.array([row[field] for row in rows.values()]) for field in (0, 2))
-    dims: tuple[str, ...] = ("implementation", "outer_fold", "repeat")
-    if "repeat" not in main.dims:
-        chosen, dims = chosen[..., 0], dims[:2]
-    variables = {
-        "estimate": ("implementation", estimate),
-        "chosen": (dims, names_of(names, chosen)),
-        "chosen_low": ("implementation", names_of(names, extremes[0])),
-        "chosen_high": ("implementation", names_of(names, extremes[1])),
-        "selected": ("implementation", names_of(names, selected)),
+    columns = {
+        "estimate": estimate,
+        "chosen_low": names_of(names, extremes[0]),
+        "chosen_high": names_of(names, extremes[1]),
+        "selected": names_of(names, selected),
     }
     truth = inputs.get("truth")
     if truth is not None:
-        at_value = np.where(selected >= 0, truth.values.astype(float)[selected], np.nan)
-        variables["truth"] = ("implementation", at_value)
-        variables["difference"] = ("implementation", estimate - at_value)
+        columns["truth"] = np.where(selected >= 0, truth.values.astype(float)[selected], np.nan)
+        columns["difference"] = estimate - columns["truth"]
+    dims = ("implementation", "outer_fold", "repeat")
+    table = xr.Variable(dims, names_of(names, chosen)).isel({} if several else {"repeat": 0})
     coords: dict[str, Any] = {"outer_fold": folds}
-    if "repeat" in main.dims and "repeat" in main.coords:
+    if several and "repeat" in main.coords:
         coords["repeat"] = main["repeat"].values
-    return xr.Dataset(variables, coords=coords)
+    variables = {name: ("implementation", values) for name, values in columns.items()}
+    return xr.Dataset({**variables, "chosen": table}, coords=coords)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,14 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
 from cvstats.compare.best import best_of
-from cvstats.cube.align import batch_dims
-from cvstats.cube.blocks import coverage
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import batch_dims, check_cube, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import bbc
 from cvstats.protocols.bootstrap_winner import winner
-from cvstats.protocols.doubts import Doubts
+from cvstats.protocols.common import Doubts
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt
@@ -70,24 +68,39 @@ class Analysis:
     """
 
     cube: xr.DataArray
-    asked: str | Metric | None = None  # the metric; by default by the kind of labels
+    asked: str | Metric | Sequence[str | Metric] | None = (
+        None  # one metric or several; by default by the kind of labels
+    )
     inner: xr.DataArray | None = None
     regime: str = "cv"
     times: int = 1000
     seed: int = 1
     level: float = 0.95
     progress: bool = False
+    by: str | Metric | None = None  # the metric that chooses; by default the first
+    adjust: Any = None
+    subgroup: str | None = None
 
     def __post_init__(self) -> None:
         check_one(self.cube)
         check_count(self.times, "times")
         check_level(self.level)
         self._heard: list[str] = []  # what the functions warned of
+        self.skipped: dict[str, str] = {}  # why a protocol is not among the results
+
+    @property
+    def metrics(self) -> list[str | Metric]:
+        """The metrics that were asked for, or the usual one."""
+        asked = default_metric(self.cube) if self.asked is None else self.asked
+        metrics = [asked] if isinstance(asked, (str, Metric)) else list(asked)
+        if not metrics:
+            raise InputError("`metric` is an empty list; name at least one metric.")
+        return metrics
 
     @cached_property
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
-        asked = default_metric(self.cube) if self.asked is None else self.asked
+        asked = self.by or self.metrics[0]
         return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
@@ -101,7 +114,7 @@ class Analysis:
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
     @cached_property
-    def _estimated(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+    def results(self) -> dict[str, xr.Dataset]:
         """All estimates, and why the others could not be computed."""
         cube, metric, inner, heard = self.cube, self.metric, self.inner, self._heard
         common: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
@@ -131,27 +144,29 @@ class Analysis:
             else:
                 skipped[name] = reason or "it is undefined here, for example because a fold lacks a class"
         results["cvt"] = listened([], lambda: cvt(cube, metric))
-        return results, skipped
-
-    @property
-    def results(self) -> dict[str, xr.Dataset]:
-        """All estimates: the recommended one, the paper's, then from the most honest to the claim."""
-        return self._estimated[0]
+        self.skipped = skipped
+        return results
 
     @property
     def winner(self) -> xr.Dataset:
-        """The recommended estimate."""
+        """What we recommend."""
         return self.results["winner"]
 
     @property
     def bbc(self) -> xr.Dataset:
-        """The paper's."""
+        """The published method."""
         return self.results["bbc"]
 
-    @property
-    def skipped(self) -> dict[str, str]:
-        """Method -> why it could not be computed."""
-        return self._estimated[1]
+    @cached_property
+    def decision(self) -> xr.Dataset | None:
+        """Several metrics, or subgroups, of one decision, if more than the score of a configuration was asked for."""
+        what = {"by": self.by, "adjust": self.adjust, "subgroup": self.subgroup}
+        single = self.asked is None or isinstance(self.asked, (str, Metric))
+        if single and all(given is None for given in what.values()):
+            return None
+        how: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
+        how |= {**what, "inner": self.inner, "regime": self.regime}
+        return listened(self._heard, lambda: winner(self.cube, self.metrics, **how))
 
     @cached_property
     def scores(self) -> xr.DataArray:
@@ -164,7 +179,7 @@ class Analysis:
         doubts = Doubts()
         doubts.add(self.cube, coverage(self.cube), self.metric, self.scores.values)
         notes, said = doubts.notes(), "; ".join(doubts.notes())
-        heard = self._heard if self.results else []  # complete once everything is estimated
+        heard = self._heard if (self.results, self.decision) else []  # complete once everything is estimated
         rest = [text.replace(f": {said}; ", ": ") for text in heard if not text.endswith(f": {said}.")]
         return list(dict.fromkeys([*notes, *rest]))
 

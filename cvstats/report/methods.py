@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import cvstats
 from cvstats.tables.render import latex_text
-from cvstats.tables.words import better, printable, several
+from cvstats.tables.words import better, estimate_text, metric_words, printable, several
 
 from .analysis import Analysis
 from .design import Design
@@ -84,6 +84,7 @@ def sentences(analysis: Analysis, preprocessing: str | None) -> Iterator[str]:
     yield from _estimate(analysis, design)
     yield from _interval(analysis)
     yield _numbers(analysis)
+    yield from _decision(analysis)
     if design.configurations > design.eligible:
         gone = several(design.configurations - design.eligible, "configuration")
         yield f"{gone} lacked predictions that others have and could not be selected."
@@ -195,6 +196,21 @@ def _numbers(analysis: Analysis) -> str:
         text += f"; its uncorrected cross-validated score is {analysis.number(best['naive'])}"
         text += f", and BBC-CV as published gives {analysis.number(analysis.bbc['estimate'])}"
     return f"{text}."
+
+
+def _decision(analysis: Analysis) -> Iterator[str]:
+    found = analysis.decision
+    if found is None:
+        return
+    parts = [found.sel(metric=name) for name in found["metric"].values] if found["estimate"].ndim == 1 else []
+    values = "; ".join(f"{metric_words(one['metric'].item())} {estimate_text(one)}" for one in parts)
+    yield (
+        f"One decision, the choice by {metric_words(found['by'].item())}"
+        f"{' with what was adjusted after it' if analysis.adjust is not None else ''}, made again in every draw, was "
+        f"judged by every metric{values and ': '}{values}."
+    )
+    if "threshold" in found:
+        yield f"The threshold is {float(found['threshold']):.4g} on all samples and was learned again in every draw."
 
 
 def _markdown(text: str) -> str:

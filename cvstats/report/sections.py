@@ -14,7 +14,19 @@ from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.protocols import PROTOCOLS
 from cvstats.tables import bind
 from cvstats.tables.render import Cell
-from cvstats.tables.words import count, labels_of, method_words, percent, printable
+from cvstats.tables.words import (
+    count,
+    labels_of,
+    limits_text,
+    method_words,
+    metric_words,
+    number,
+    p_text,
+    percent,
+    places_of,
+    printable,
+    spread_of,
+)
 
 from .analysis import Analysis
 from .blocks import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
@@ -35,6 +47,45 @@ def headline(analysis: Analysis) -> str:
     if float(best["optimism"]) > 0:
         return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
     return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
+
+
+@section("decision", "One decision, judged by several metrics")
+def one_decision(page: Page) -> list[Block]:
+    """Return every metric that was asked for, of one and the same decision."""
+    table = decision_table(page.analysis)
+    return [] if table is None else [decision_words(page.analysis), table]
+
+
+def decision_words(analysis: Analysis) -> str:
+    """Return what was decided, and by what."""
+    found = analysis.decision
+    assert found is not None
+    text = f"Chosen by {metric_words(found['by'].item())}: {printable(found['selected'].item()) or 'a mixture'}"
+    for name in [name for name in ("threshold", "intercept", "slope") if name in found and not found[name].ndim]:
+        text += f", {name} {float(found[name]):.4g}"
+    return f"{text}. All rows judge this one decision, which was made again in every draw."
+
+
+def decision_table(analysis: Analysis) -> Listing | None:
+    """Return estimate, interval and plain CV score of one decision by every metric, in every subgroup."""
+    found = analysis.decision
+    if found is None:
+        return None
+    down, rows = [str(dim) for dim in found["estimate"].dims], []
+    shown = ["estimate", "conf_low", "naive", "optimism", *(["p_adjusted"] if "p_adjusted" in found else [])]
+    for place in np.ndindex(found["estimate"].shape):
+        one = found.isel(dict(zip(down, place, strict=True)))
+        places = places_of(spread_of(one), float(one["estimate"]))
+        texts = {name: number(one[name], places) for name in shown} | {"conf_low": limits_text(one, places) or "–"}
+        if "p_adjusted" in shown:
+            texts["p_adjusted"] = p_text(float(one["p_adjusted"]))
+        names = [metric_words(one[dim].item()) if dim == "metric" else printable(one[dim].item()) for dim in down]
+        cells = [Cell(text, key=_key(float(one[name]))) for name, text in texts.items()]
+        rows.append([*(Cell(name, key=name) for name in names), *cells])
+    head = [*(dim.capitalize() for dim in down), "Estimate", f"{analysis.percentage} interval", "Plain CV", "Optimism"]
+    note = "" if len(shown) < 5 else "P is of the difference between a level and all others, Holm-adjusted."
+    numeric = [False] * len(down) + [True] * len(shown)
+    return Listing([*head, "P"][: len(numeric)], rows, len(down), "One decision", note, "decision", numeric)
 
 
 @section("read", "What was read")
@@ -100,18 +151,24 @@ def which_win(page: Page) -> list[Block]:
     return [*([words] if words else []), *figures, configuration_table(page.analysis)]
 
 
+def listed(analysis: Analysis) -> np.ndarray:
+    """Return the places of the configurations that are listed, best plain score first."""
+    score = analysis.scores.values.astype(float)
+    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
+    return order[:MOST_ROWS]
+
+
 def configuration_table(analysis: Analysis) -> Listing:
     """Return every configuration, best plain score first."""
-    cube = analysis.cube
+    cube, order = analysis.cube, listed(analysis)
     score, rate = analysis.scores.values.astype(float), analysis.winner["win_rate"].values.astype(float)
-    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
     names = [printable(name) for name in labels_of(cube, "configuration")]
     inside = None if analysis.best is None else analysis.best["in_set"].values.astype(bool)
     extra = _shown_coords(cube)
     head = ["Configuration", f"Plain CV {analysis.name}", "Wins", *(["In best set"] if inside is not None else [])]
     numeric = [False, True, True, *([False] if inside is not None else []), *extra.values()]
     rows = []
-    for rank, at in enumerate(order[:MOST_ROWS]):
+    for rank, at in enumerate(order):
         row = [
             Cell(names[at], key=names[at]),
             Cell(analysis.number(score[at]), key=_key(score[at])),
@@ -121,8 +178,8 @@ def configuration_table(analysis: Analysis) -> Listing:
             row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
         rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
     note = "Plain CV scores are for ranking; the best of them is optimistic."
-    if len(order) > MOST_ROWS:
-        note += f" The {count(MOST_ROWS)} best of {count(len(order))} configurations are listed."
+    if len(order) < len(score):
+        note += f" The {count(len(order))} best of {count(len(score))} configurations are listed."
     head += [printable(name) for name in extra]
     return Listing(head, rows, 1, "Configurations", note, "configurations", numeric)
 
@@ -185,7 +242,12 @@ def _python_call(page: Page) -> str:
     options += f", regime={analysis.regime!r}" if analysis.regime != "cv" else ""
     options += ", inner=inner" if analysis.inner is not None else ""
     options += f", preprocessing={page.preprocessing!r}" if page.preprocessing else ""
-    return f"import cvstats as cs\ncs.report_html(cube, {analysis.metric.name!r}, {options})"
+    metric: Any = analysis.metric.name
+    if analysis.decision is not None:
+        given = {"by": metric, "adjust": analysis.adjust, "subgroup": analysis.subgroup}
+        options += "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+        metric = analysis.decision["metric"].values.tolist()
+    return f"import cvstats as cs\ncs.report_html(cube, {metric!r}, {options})"
 
 
 @section("references", "References")

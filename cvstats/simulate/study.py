@@ -85,9 +85,10 @@ def coverage(
     repetitions = check_count(repetitions, "repetitions", minimum=2)
     if direction is not None:
         check_option(direction, ("maximize", "minimize"), "direction")
-    pass_rng = _takes_rng(method)
+    parameters = inspect.signature(method).parameters.values()
+    pass_rng = any(each.name == "rng" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     rows: list[dict[str, Floats]] = []
-    first: xr.Dataset | None = None
+    first = xr.Dataset()
     for stream in check_rng(rng).spawn(repetitions):
         simulated = simulator(stream)
         cube, truth = simulated if isinstance(simulated, tuple) else (simulated, None)
@@ -95,11 +96,9 @@ def coverage(
         if not isinstance(found, xr.Dataset) or "estimate" not in found:
             what = show(found.data_vars) if isinstance(found, xr.Dataset) else type(found).__name__
             raise InputError(f"`method` must return a Dataset with 'estimate'; got {what}.")
-        row = {name: found[name].values.astype(float) for name in READ if name in found}
-        row["truth"] = _truth(cube, truth, found)
-        rows.append(row)
-        first = found if first is None else first
-    assert first is not None
+        rows.append({name: found[name].values.astype(float) for name in READ if name in found})
+        rows[-1]["truth"] = _truth(cube, truth, found)
+        first = found if len(rows) == 1 else first
     data = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     name = str(first.coords["metric"].item()) if "metric" in first.coords else "none"
     labels = {dim: first[dim] for dim in first["estimate"].dims if dim in first.coords}
@@ -168,8 +167,3 @@ def _sign(direction: str | None, metric: str) -> int:
         raise InputError(
             f"`direction` must be 'maximize' or 'minimize', because the result's metric {metric!r} does not say which."
         ) from None
-
-
-def _takes_rng(method: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(method).parameters.values()
-    return any(each.name == "rng" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)

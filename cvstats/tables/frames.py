@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, plain, show
-from cvstats.cube.make import check_cube, class_names
+from cvstats.cube.arrays import check_cube, class_names
 
-QUALIFIERS = ("method", "metric", "conf_level", "interval", "test")
+QUALIFIERS = ("method", "metric", "by", "conf_level", "interval", "test")
 _SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
 # what a row of a result is about, the first that is there
 _MAIN = ("estimate", "cd", "statistic", "p_value")

@@ -129,7 +129,8 @@ class Layout:
         else:
             places = _places(name, x, values, times, each) if self.digits is None else [self.digits] * len(values)
             texts = [number_text(value * times, digits) for value, digits in zip(values, places, strict=True)]
-        marks = [""] * len(texts) if p is None or not self.stars else star_marks(np.ravel(p))
+        stars = np.ravel(p) if p is not None and self.stars else np.ones(len(texts))
+        marks = ["**" if value < 0.01 else "*" if value < 0.05 else "" for value in stars]
         return [Cell(text, mark) for text, mark in zip(texts, marks, strict=True)]
 
     def cross(self, result: xr.Dataset, name: str, down: Sequence[Hashable], across: str, *, titled: bool) -> Grid:
@@ -241,11 +242,6 @@ def _interval_title(result: xr.Dataset | None) -> str:
         if len(levels) == 1:
             return f"{100 * levels[0]:.4g}% CI"
     return "Interval"
-
-
-def star_marks(p: np.ndarray) -> list[str]:
-    """Return ``**`` below 0.01, ``*`` below 0.05."""
-    return ["**" if value < 0.01 else "*" if value < 0.05 else "" for value in p]
 
 
 def title_of(name: str) -> str:

@@ -24,13 +24,15 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
     Returns
     -------
     Dataset
-        With a ``method`` dim; ``metric``, ``conf_level`` and ``interval`` run along it. What a method does not
-        offer is NaN (an empty string for text). Results about different winners (``selected``) come with a warning.
+        With a ``method`` dim; ``metric`` (unless it is a dim), ``conf_level``, ``interval`` and ``by`` run along it.
+        What a method does not offer is NaN (an empty string for text). Results about different winners come with a
+        warning, and ``selected`` says who they are.
 
     Raises
     ------
     InputError
-        Two results have one name, disagree in the labels of a shared dim, or are no results.
+        Two results have one name, disagree in the labels of a shared dim, or are no results; or some are about a list
+        of metrics and others about a single one.
 
     Examples
     --------
@@ -47,7 +49,14 @@ def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
     for one in given:
         if not isinstance(one, xr.Dataset):
             raise InputError(f"`bind` stacks results (Datasets); got {type(one).__name__}.")
+    if 0 < sum("metric" in one.dims for one in given) < len(given):
+        raise InputError(
+            "`bind` got results of a list of metrics and of a single one; give every function a list, or pick one "
+            "metric with .sel(metric=...)."
+        )
     parts = [_with_method(one, None) for one in results] + [_with_method(one, name) for name, one in named.items()]
+    if any("by" in part.coords for part in parts):  # what is judged by one metric was chosen by it
+        parts = [part if "by" in part.coords else part.assign_coords(by=part["metric"].variable) for part in parts]
     parts = _told_apart(parts, given)
     labels = [plain(label) for part in parts for label in part["method"].values]
     twice = sorted({str(label) for label in labels if labels.count(label) > 1})
@@ -98,9 +107,9 @@ def _with_method(one: xr.Dataset, name: str | None) -> xr.Dataset:
         raise InputError("`bind` needs results with a `method` coordinate, as every cvstats function returns them.")
     label = name if name is not None else plain(one["method"].values[()])
     wide = one.drop_vars("method", errors="ignore").expand_dims(method=[label])
-    for qualifier in ("metric", "conf_level", "interval"):
-        if qualifier in one.coords and one[qualifier].ndim == 0:
-            wide = wide.assign_coords({qualifier: ("method", [one[qualifier].values[()]])})
+    for name in ("metric", "conf_level", "interval", "by"):
+        if name in one.coords and name not in one.dims:
+            wide = wide.assign_coords({name: (("method", *one[name].dims), one[name].values[None])})
     return wide
 
 

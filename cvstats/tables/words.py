@@ -143,6 +143,14 @@ def limits_text(result: xr.Dataset, places: int) -> str:
     return f"{number(result['conf_low'], places)} to {number(result['conf_high'], places)}"
 
 
+def estimate_text(result: xr.Dataset, usual: float = math.nan) -> str:
+    """Return an estimate with its limits, to two digits of its standard error, or of the `usual` one without any."""
+    spread = spread_of(result)
+    places = places_of(spread if math.isfinite(spread) else usual, float(result["estimate"]))
+    limits = limits_text(result, places)
+    return number(result["estimate"], places) + (f" ({limits})" if limits else "")
+
+
 def count(value: Any) -> str:
     """Return a whole number with thin spaces between thousands.
 

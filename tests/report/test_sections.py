@@ -133,3 +133,27 @@ def test_shared_draws_give_what_the_functions_give(metric):
         assert ours.attrs["cube_hash"] == alone.attrs["cube_hash"]
     assert found.best.equals(cs.best_set(cube, metric, **options)[list(found.best)].reset_coords(drop=True))
     assert found.curve.estimate.values[-1] == pytest.approx(float(found.winner.bbc_plain), abs=1e-12)
+
+
+def test_several_metrics_of_one_decision_lead(tmp_path):
+    cube = probability_cube()
+    cube = cube.assign_coords(site=("sample", np.where(np.arange(60) % 2, "north", "south")))
+    target = tmp_path / "report.html"
+    options = {"by": "auc", "adjust": cs.cut("youden"), "subgroup": "site", "times": 60}
+    cs.report_html(cube, ["auc", "sensitivity"], path=target, **options)
+    page = target.read_text(encoding="utf-8")
+    assert page.index('id="decision"') < page.index('id="read"')
+    rows = page[page.index('id="decision"') : page.index('id="read"')]
+    assert rows.count("<tr>") == 1 + 4  # two metrics at two sites
+    assert "north" in rows
+    found = cs.winner(cube, ["auc", "sensitivity"], **options, rng=1)
+    assert f'data-key="{float(found["estimate"][1, 0])}"' in rows
+    assert "subgroup=&#39;site&#39;" in page
+
+
+def test_one_metric_is_no_list():
+    found = Analysis(probability_cube(), "auc", times=60)
+    assert found.decision is None
+    assert 'id="decision"' not in render_html(Page(found))
+    with pytest.raises(cs.InputError, match="`metric` is an empty list"):
+        cs.report_text(probability_cube(), [])
