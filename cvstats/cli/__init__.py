@@ -252,7 +252,7 @@ def _fail(options: argparse.Namespace, message: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
-    from .inputs import clear
+    from .progress import clear
 
     clear()
     print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
