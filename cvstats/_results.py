@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ._check import plain
+
 NO_INTERVAL = "none"
+AXES = {"sample": 0, "configuration": 1, "repeat": 2}  # in which order predictions are hashed, then by name
+HASHED = ("label", "fold", "event", "group", "weight", "kind", "positive", "threshold", "classes")
+AT_ONCE = 2**16  # predictions that are hashed at once
 
 
 def result(
@@ -79,37 +86,77 @@ def call_text(function: str, **arguments: object) -> str:
 
 
 def cube_hash(cube: xr.DataArray) -> str:
-    """Return a short content hash of a cube: predictions, labels and folds.
+    """Return the SHA-256 hash of what a cube says: its predictions, the names along its dims, and `HASHED`.
 
-    A dask-backed cube is hashed by dask's own deterministic key of the graph, so that nothing is loaded.
+    The same for every container, chunking and order of dims, samples, configurations, repeats and classes, and for
+    numbers stored as 1 or 1.0; another one after any change of a value or a name. Coordinates that only describe, such
+    as tuning values, do not count. A cube on dask would have to be read for it: ``"not computed"``.
     """
-    import hashlib
-
-    digest = hashlib.blake2b(digest_size=8)
-    data: Any = cube.variable._data
-    if hasattr(data, "__dask_graph__"):
-        digest.update(str(data.name).encode())
-    else:
-        digest.update(_folded(cube.values).tobytes())
-    digest.update(repr([(str(dim), int(size)) for dim, size in cube.sizes.items()]).encode())
-    coords = cube.coords.variables
-    for name in sorted(map(str, coords)):
-        values = coords[name].values
-        digest.update(name.encode())
-        digest.update(
-            "\x1f".join(map(str, np.ravel(values))).encode() if values.dtype.kind in "OUS" else values.tobytes()
-        )
+    if hasattr(cube.variable._data, "__dask_graph__"):
+        return "not computed"
+    digest, known = hashlib.sha256(), cube.coords.variables
+    dims = sorted(cube.dims, key=lambda dim: (AXES.get(str(dim), len(AXES)), str(dim)))
+    order = {}
+    for dim in dims:
+        names = _canonical(known[dim].values if dim in known else np.arange(cube.sizes[dim]))
+        order[dim] = np.argsort(names, kind="stable")
+        _feed(digest, names[order[dim]], dim)
+    for name in HASHED:
+        if name in known:
+            along = sorted(known[name].dims, key=str)
+            values = _sorted(known[name], along, order)
+            for axis in reversed(range(values.ndim)):
+                if along[axis] != "sample" and (values == values.take([0], axis)).all():  # folds that repeats share
+                    values, along = values.take(0, axis), along[:axis] + along[axis + 1 :]
+            _feed(digest, _canonical(values), name, *along)
+    rows = max(1, AT_ONCE * cube.sizes[dims[0]] // cube.size)
+    for start in range(0, cube.sizes[dims[0]], rows):  # so that no copy is large
+        some = {**order, dims[0]: order[dims[0]][start : start + rows]}
+        block = _numbers(_sorted(cube.variable, dims, some))
+        if float(block.flat[0]).is_integer() and block.min() >= -128 and block.max() < 128:
+            codes = block.astype("i1")
+            block = codes if (codes == block).all() else block  # of classes: an eighth of the bytes
+        digest.update(block.dtype.str.encode())
+        digest.update(block.data)
     return digest.hexdigest()
 
 
-def _folded(values: np.ndarray, lanes: int = 8192) -> np.ndarray:
-    """Fold an array into `lanes` words at memory speed: a polynomial of its rows of words, modulo 2**64."""
-    raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    lanes = min(lanes, max(64, raw.size // 256))  # small arrays: few words to digest
-    width = 8 * lanes
-    whole = raw.size // width
-    rows = raw[: whole * width].view(np.uint64).reshape(whole, lanes)
-    powers = np.multiply.accumulate(np.full(whole, 0x9E3779B97F4A7C15, np.uint64))[::-1]
-    rest = np.zeros(width, np.uint8)
-    rest[: raw.size - whole * width] = raw[whole * width :]
-    return np.asarray(np.einsum("i,ij->j", powers, rows) + rest.view(np.uint64))
+def _sorted(variable: xr.Variable, dims: list[Any], order: Mapping[Any, np.ndarray]) -> np.ndarray:
+    """Return the values with their dims in this order, each in the order of its names."""
+    values = np.asarray(variable._data).transpose([variable.dims.index(dim) for dim in dims])
+    for axis, dim in enumerate(dims):
+        place = order[dim]
+        if place[-1] - place[0] != len(place) - 1 or (place[1:] < place[:-1]).any():
+            values = values.take(place, axis)
+        elif len(place) < values.shape[axis]:
+            values = values[(slice(None),) * axis + (slice(place[0], place[-1] + 1),)]
+    return values
+
+
+def _feed(digest: Any, values: np.ndarray, *name: object) -> None:
+    kind = values.dtype.kind
+    digest.update(json.dumps([*map(str, name), kind, values.shape]).encode())
+    digest.update(json.dumps(values.tolist()).encode() if kind in "UO" else np.ascontiguousarray(values).data)
+
+
+def _canonical(values: np.ndarray) -> np.ndarray:
+    """Return names or labels in the one form that is hashed: doubles where these are exact, truth values, text."""
+    if values.dtype.kind == "O":
+        kinds = {type(plain(value)) for value in values.flat}
+        if not (kinds <= {int, float} or kinds in ({str}, {bool})):
+            return np.array([repr(plain(value)) for value in values.flat], object).reshape(values.shape)
+        values = np.array(values.ravel().tolist()).reshape(values.shape)
+    if values.dtype.kind in "Mm":
+        return values.astype(f"{values.dtype.kind}8[ns]").astype("<i8")
+    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and (np.abs(values.astype(float)) < 2**53).all()):
+        return _numbers(values)
+    return values if values.dtype.kind in "biu" else values.astype(str)
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Return numbers as doubles in one piece, with one zero and one NaN."""
+    out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
+    missing = np.isnan(out)
+    if missing.any():
+        out[missing] = np.nan
+    return out

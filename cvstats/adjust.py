@@ -41,6 +41,12 @@ class Fitted:
         """The numbers worth reporting, such as ``threshold``, ``intercept`` and ``slope``."""
         return {name: self.state[name] for name in self.shown}
 
+    @property
+    def undefined(self) -> np.ndarray:
+        """Where nothing could be learned, such as from a single class."""
+        lost = [value == np.array(None) if value.dtype == object else np.isnan(value) for value in self.state.values()]
+        return np.asarray(np.any([one if one.ndim < 2 else one.any(axis=-1) for one in lost], axis=0))
+
     def take(self, index: Any) -> Fitted:
         """Return what was learned for some draws and configurations, given as an index of those two axes."""
         return replace(self, state={name: value[index] for name, value in self.state.items()})
@@ -79,7 +85,7 @@ class Adjustment:
 
     def bind(self, cube: xr.DataArray) -> Adjustment:
         """Return the adjustment with the cube's classes filled in; an error if it cannot serve such a cube."""
-        from cvstats.cube.make import class_names
+        from cvstats.cube.arrays import class_names
 
         names = class_names(cube)
         bound = replace(self, classes=tuple(names or ()), kind=str(cube.coords["kind"].item()))

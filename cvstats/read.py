@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
-from .cube.make import as_cube, check_cube
+from .cube.arrays import check_cube
+from .cube.make import as_cube
+from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats._assemble import Assembly
+from .formats._candidates import is_recording, read_recording
+from .formats._columns import natural_column, tuple_names
+from .formats._gate import Budget, check_input, node
+from .formats._layout import ROW_NAMES
+from .formats._netcdf import read_netcdf, write_netcdf
+from .formats._store import compact_store, read_store, write_store
+from .formats._tables import Table, from_frame, read_table
+from .formats.arrays import load_arrays, read_arrays
+from .formats.long import KEYS, plain_text, write_long
 
+NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
 STORES = (".nc", ".nc4", ".h5", ".cube")
 ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
@@ -88,12 +106,6 @@ def read_predictions(
     >>> dict(cube.sizes), cs.load_report(cube)["layout"]
     ({'sample': 2, 'configuration': 2}, 'long')
     """
-    from .formats import LAYOUTS, _report
-    from .formats._gate import Budget
-    from .formats._layout import Hints
-    from .formats._sources import Request, read_labels, read_tables
-    from .formats.arrays import load_arrays, read_arrays
-
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
     check_count(max_bytes, "max_bytes")
     budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
@@ -102,14 +114,193 @@ def read_predictions(
         _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
         facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
         return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
-    hints = Hints(labels=read_labels(labels, encoding, budget), positive=positive, kind=kind)
+    hints = Hints(labels=_read_labels(labels, encoding, budget), positive=positive, kind=kind)
     if file is not None and file.suffix in (".npz", ".npy") and os.path.isfile(file):
         cube, facts = read_arrays(load_arrays(file, budget), file.name, format, hints)
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
         cube, facts = read_arrays(path, "arrays", format, hints)
     else:
-        cube, facts = read_tables(path, Request(format, columns, hints, encoding, budget))
+        cube, facts = _read_tables(_given(path), format, columns or {}, hints, encoding, budget)
     return _report.attach(cube, **facts)
+
+
+def _given(path: Any) -> list[tuple[str, int | None, Any]]:
+    """Return each table that the caller names: what it is called, which fold it is if a list is one, and what it is."""
+    out: list[tuple[str, int | None, Any]] = []
+    if isinstance(path, Mapping):
+        for name, value in path.items():
+            folds = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
+            out += [(str(name), fold, part) for fold, part in folds]
+    else:
+        for value in path if isinstance(path, (list, tuple)) else [path]:
+            file = re.sub(r"\.(gz|bz2|xz|zip)$", "", str(value)) if isinstance(value, (str, Path)) else "configuration"
+            out.append((Path(file).stem, None, value))
+        names = [name for name, *_ in out]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
+    if not out:
+        raise InputError("`path` names no files.")
+    return out
+
+
+def _read_tables(
+    given: list[tuple[str, int | None, Any]],
+    format: str,
+    columns: Mapping[str, Any],
+    hints: Hints,
+    encoding: str,
+    budget: Budget,
+) -> tuple[xr.DataArray, dict[str, Any]]:
+    """Return the cube of one table or several, and the facts for its load report."""
+    rows, found = Assembly(len(given) > 1), []
+    for name, fold, what in given:
+        table = _open(what, name, columns, encoding, budget)
+        said = replace(hints, name=name, mapped=frozenset(columns))
+        with _about(table.name):
+            table, wanted = _renamed(table, columns, format) if columns else (table, format)
+            layout, how = recognise(table.columns, wanted, said)
+            found.append((table, layout, how))
+            for part in _parts(table, layout, said, fold):
+                rows.add(part)
+    with _about("" if rows.several else table.name):
+        cube, facts = rows.cube(hints)
+    layouts = list(dict.fromkeys(layout.name for _, layout, _ in found))
+    if len(found) == 1 and layouts == ["long"]:
+        facts["columns"] = table.columns
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    facts |= {"source": ", ".join(table.name for table, *_ in found[:3]) + more, "layout": ", ".join(layouts)}
+    return cube, {**facts, "title": found[0][1].title, "recognised": found[0][2]}
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Begin what is said of a table with its name."""
+    try:
+        yield
+    except InputError as error:
+        raise error if not name or str(error).startswith(f"{name}:") else InputError(f"{name}: {error}") from None
+
+
+def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budget: Budget) -> Table:
+    """Open a file or wrap a frame."""
+    if isinstance(what, pd.DataFrame) or hasattr(what, "to_pandas"):
+        name = "table" if name == "configuration" else name
+        return from_frame(what if isinstance(what, pd.DataFrame) else what.to_pandas(), name)
+    if not isinstance(what, (str, Path)):
+        raise InputError(
+            f"`path` must be a file name, a data frame, or a list or mapping of them; got {type(what).__name__}."
+        )
+    ids = {column for role, given in columns.items() if role in NAMES for column in _names(given)}
+    return read_table(Path(what), encoding, budget, ids)
+
+
+def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iterator[Parsed]:
+    """Yield the parsed parts of a table; layouts that need all rows at once get them."""
+    frames = table.parts() if layout.chunked else iter([pd.concat(table.parts(), ignore_index=True)])
+    row = 1
+    for frame in frames:
+        frame = plain_text(frame) if table.text and layout.name == "long" else frame
+        try:
+            parsed = layout.parse(frame, hints)
+        except InputError:
+            raise
+        except (ValueError, KeyError, IndexError, TypeError, OverflowError) as error:
+            raise InputError(f"has the columns of layout {layout.name!r} but not its values ({error}).") from None
+        aligned = len(parsed.frame) == len(frame)
+        for role in sorted(hints.mapped - {"prediction"}):  # what the caller mapped wins over the layout's own
+            if role == "label" and layout.name in ("long", "tidymodels"):
+                continue  # they look for it, and split survival times
+            if aligned:
+                parsed.frame = parsed.frame.assign(**{role: frame[role]})
+            elif layout.name != "wide":
+                raise InputError(f"layout {layout.name!r} has no place for columns[{role!r}].")
+        if "configuration" not in parsed.frame.columns:
+            parsed.frame = parsed.frame.assign(configuration=hints.name)
+        if fold is not None:
+            parsed.frame = parsed.frame.assign(fold=fold, sample=[f"{fold}:{name}" for name in parsed.frame["sample"]])
+        yield replace(parsed, source=table.name, first_row=row, rows=len(frame), text=table.text, aligned=aligned)
+        row += len(frame)
+
+
+def _renamed(table: Table, columns: Mapping[str, Any], format: str) -> tuple[Table, str]:
+    """Return the table with the caller's columns under our names, and its layout where that says it."""
+    for role, given in columns.items():
+        check_option(role, (*KEYS, "prediction"), "columns")
+        for name in _names(given):
+            if name not in table.columns:
+                raise InputError(
+                    f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
+                )
+    prediction, by_hand = columns.get("prediction"), "prediction" in columns
+    names: dict[str, str] = {given: role for role, given in columns.items() if isinstance(given, str)}
+    if len(names) < sum(isinstance(given, str) for given in columns.values()):
+        raise InputError("`columns` gives one column two roles; copy it under another name first.")
+    if isinstance(prediction, Mapping):
+        names |= {column: f"prediction_{label}" for label, column in prediction.items()}
+    wide = _names(prediction) if isinstance(prediction, (list, tuple)) else []
+    if wide and "configuration" in columns:
+        raise InputError("`columns`: a list of prediction columns is one per configuration; leave 'configuration' out.")
+    joined = {role: _names(given) for role, given in columns.items() if not isinstance(given, str)}
+    joined.pop("prediction", None)
+    if joined.keys() - {"configuration"}:
+        raise InputError("`columns`: only 'configuration' and 'prediction' may name several columns.")
+    taken = {*names.values(), *joined}
+    kept = {c: names.get(c, f"original_{c}" if c in taken else c) for c in table.columns}
+    if wide:  # all other columns would be taken for configurations
+        kept = {c: name for c, name in kept.items() if name in {*names.values(), *wide, *KEYS}}
+    final = [*kept.values(), *(name for name in joined if name not in kept.values())]
+    numbered = by_hand and "sample" not in final
+    if numbered and {"configuration", "repeat"} & {*final}:
+        raise InputError(f"`columns` must say which column names the samples: {BY_HAND}.")
+
+    def parts() -> Iterator[pd.DataFrame]:
+        row = 0
+        for frame in table.parts():
+            out = frame[list(kept)].set_axis(list(kept.values()), axis=1)
+            if joined:
+                out = out.assign(configuration=tuple_names(frame, joined["configuration"]))
+            if numbered:
+                out = out.assign(sample=out.get(ROW_NAMES, np.arange(row, row + len(out))))
+            row += len(out)
+            yield out
+
+    wanted = ("wide" if wide else "long") if by_hand and format == "auto" else format
+    return replace(table, columns=final + ["sample"] * numbered, parts=parts), wanted
+
+
+def _names(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return [str(name) for name in (given.values() if isinstance(given, Mapping) else given)]
+
+
+def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
+    """Return labels as an array, or as a Series by sample id; from a local file as they are written there."""
+    if isinstance(labels, (str, Path)):
+        if node(Path(labels)) == "nothing":
+            raise InputError(f"`labels`: no such file: {str(labels)!r}.")
+        with _about("`labels`"):
+            table = read_table(Path(labels), encoding, budget, None)
+        if len(table.columns) > 2:
+            raise InputError(
+                f"`labels`: {str(labels)!r} must have one column (labels) or two (ids, labels); "
+                f"found {len(table.columns)}."
+            )
+        frame = pd.concat(table.parts(), ignore_index=True)
+        written, found = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
+        found = found if found.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
+        if len(table.columns) == 1:
+            return found.to_numpy()
+        if frame.iloc[:, 0].isna().any():
+            raise InputError(f"`labels`: {str(labels)!r} has rows without an id.")
+        return found.set_axis(natural_column(frame.iloc[:, 0], ids=True))
+    if isinstance(labels, pd.DataFrame):
+        if labels.shape[1] != 1:
+            raise InputError(f"`labels` must be one column; got {show(labels.columns)}.")
+        return labels.iloc[:, 0]
+    if isinstance(labels, Mapping):
+        return pd.Series(labels)
+    return np.asarray(labels) if isinstance(labels, (list, tuple)) else labels
 
 
 def _refuse_for_cubes(cube: xr.DataArray, name: str, **given: Any) -> None:
@@ -153,8 +344,6 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
     >>> cs.load_report(cs.example_cube())["samples"]
     120
     """
-    from .formats import _report
-
     report = _report.read(cube) if isinstance(cube, xr.DataArray) else None
     if report is None:
         raise InputError("`cube` has no load report; only cubes from read_predictions() and example_cube() have one.")
@@ -200,11 +389,6 @@ def read_cube(path: str | Path, *, chunks: Any = None) -> xr.DataArray:
     ...     cs.read_cube(f"{folder}/iris.nc").identical(cube)
     True
     """
-    from .formats._candidates import is_recording, read_recording
-    from .formats._gate import check_input
-    from .formats._netcdf import read_netcdf
-    from .formats._store import read_store
-
     path = Path(path)
     if path.suffix == ".zarr":
         raise InputError(f"{path.name}: {ZARR}")
@@ -270,16 +454,10 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, fo
     if append and suffix != ".cube":
         raise InputError(f"append=True needs a store (.cube); got {path.name!r}.")
     if suffix == ".cube":
-        from .formats._store import write_store
-
         write_store(cube, path, append=append)
     elif suffix in STORES:
-        from .formats._netcdf import write_netcdf
-
         write_netcdf(cube, path, force=force)
     elif path.name.lower().endswith(TABLES):
-        from .formats.long import write_long
-
         write_long(check_cube(cube), path, force=force)
     else:
         raise InputError(
@@ -315,8 +493,6 @@ def compact_cube(path: str | Path) -> None:
     ...     cs.read_cube(f"{folder}/run.cube").equals(cube)
     True
     """
-    from .formats._store import compact_store
-
     compact_store(Path(path))
 
 
@@ -353,10 +529,6 @@ def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     >>> dict(cs.example_cube().sizes)
     {'sample': 120, 'configuration': 133, 'repeat': 5}
     """
-    from importlib.resources import as_file, files
-
-    from .formats import _report
-
     check_option(name, list(EXAMPLES), "name")
     with as_file(files("cvstats") / "data" / f"{name}.npz") as file, np.load(file, allow_pickle=False) as arrays:
         data = {key: arrays[key] for key in arrays.files}

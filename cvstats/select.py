@@ -16,6 +16,7 @@ import numpy as np
 
 from ._check import InputError, check_count, check_option
 from .kernels.mixing import Candidates, complete
+from .kernels.sums import settled
 
 
 class Select(Protocol):
@@ -34,9 +35,9 @@ class Select(Protocol):
 
 
 def _performance(scores: np.ndarray, direction: str) -> np.ndarray:
-    """Return scores with higher better and NaN never best."""
+    """Return scores with higher better and NaN never best; what rounding alone tells apart is tied."""
     check_option(direction, ("maximize", "minimize"), "direction")
-    values = np.asarray(scores, float) * (1 if direction == "maximize" else -1)
+    values = settled(np.asarray(scores, float) * (1 if direction == "maximize" else -1))
     return np.where(np.isnan(values), -np.inf, values)
 
 

@@ -27,6 +27,7 @@ SLOW = (
     "test_describe.py",
     "test_simulate.py",
     "test_sklearn.py",
+    "test_verify.py",
 )
 
 

@@ -446,10 +446,40 @@ def test_an_ascii_terminal_is_enough(tmp_path):
     assert done.stderr == ""
 
 
-def test_names_cannot_command_the_terminal(tmp_path, capsys):
-    long_table(configurations=("\x1b[31mred", "b")).to_csv(tmp_path / "t.csv", index=False)
-    assert run("compare", tmp_path / "t.csv", *FAST) == OK
-    assert "\x1b" not in capsys.readouterr().out
+STEERING = "\x1b[31m\x9b2J\u202ered"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["report"], ["estimate"], ["compare"], ["compare", "--a", STEERING, "--b", "b"], ["describe"], ["convert"]],
+)
+def test_names_cannot_command_the_terminal(command, tmp_path, capsys):
+    """Names of configurations, labels, groups, columns and files, on output and in errors."""
+    table = long_table(configurations=(STEERING, "b"))
+    table = table.assign(label=np.where(table["label"] == 1, f"ill{STEERING}", "well"), group=f"g{STEERING}")
+    table = table.assign(**{f"more{STEERING}": 1})
+    path = tmp_path / f"t{STEERING}.csv"
+    table.to_csv(path, index=False)
+    name, *rest = command
+    target = tmp_path / f"out{STEERING}"
+    where = {"report": ["-o", f"{target}.html"], "convert": [f"{target}.csv"]}.get(name, [])
+    fast = FAST if name in ("report", "estimate", "compare") else []
+    for positive in ([], ["--positive", f"ill{STEERING}"], ["--positive", f"no{STEERING}"]):
+        run(name, path, *where, *rest, *positive, *fast)
+        out, err = capsys.readouterr()
+        for sign in ("\x1b", "\x9b", "\u202e"):
+            assert sign not in out + err
+
+
+def test_names_in_csv_are_made_visible_on_a_terminal_only(tmp_path, capsys, monkeypatch):
+    long_table(configurations=(STEERING, "b")).to_csv(tmp_path / "t.csv", index=False)
+    assert run("compare", tmp_path / "t.csv", "--csv", *FAST) == OK
+    assert STEERING in capsys.readouterr().out, "a script gets the names"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run("compare", tmp_path / "t.csv", "--csv", *FAST) == OK
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert shown.startswith("configuration,")
 
 
 def wait_for_work(running):

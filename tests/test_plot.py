@@ -157,6 +157,14 @@ def test_names_are_literal():
     assert len(second) == 44
 
 
+def test_names_are_no_tex():
+    import matplotlib as mpl
+
+    with mpl.rc_context({"text.usetex": True}):
+        ax = plot_win_rates(rates([0.5, 0.5], "a_1", ["a_1", "b%"]))
+        assert not any(label.get_usetex() for label in ax.get_yticklabels())
+
+
 def test_win_rates_refuse():
     with pytest.raises(cs.InputError, match=r"`result` must come from bbc\(\) or winner\(\): it lacks 'win_rate'"):
         plot_win_rates(xr.Dataset({"estimate": 1.0}))

@@ -228,8 +228,8 @@ plt.show()
 # on 449 others.*
 #
 # One test set is one draw of luck. These 120 patients happen to be harder to tell apart than the others, so that most
-# of the claims came true; nobody could have known. The honest intervals hold all four values. What happens on average is
-# what the simulation shows.
+# of the claims came true; nobody could have known. The honest intervals hold all four values. What happens on average
+# is what the simulation shows.
 #
 # ## What to write
 #

@@ -24,11 +24,13 @@ EXAMPLES = """examples:
   cvstats compare predictions.csv --a svm --b forest
   cvstats describe predictions.csv               what is in the file
   cvstats convert caret.csv cube.nc              any layout to a cube, or to a long table (.csv, .parquet)
+  cvstats verify report.html predictions.csv     does the report follow from these predictions?
 
 A prediction file has one row per sample, configuration and repeat: sample, configuration, [repeat], [fold],
 prediction, label. Tables of tidymodels, caret, mlr3, OpenML, H2O, AutoGluon and others are recognised.
 
-exit codes: 0 done, 1 could not finish (nothing was written), 2 bad input, 130 interrupted, 143 terminated"""
+exit codes: 0 done, 1 could not finish (nothing was written), or a report that differs, 2 bad input, 130 interrupted,
+143 terminated"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,6 +73,8 @@ def parser() -> Parser:
         texts: dict[str, Any] = {"help": words, "description": f"{words}.", "epilog": f"example:\n  cvstats {example}"}
         made = commands.add_parser(example.split()[0], formatter_class=Help, **texts)
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
+        if made.prog.endswith("verify"):
+            made.add_argument("report", metavar="REPORT", help="the page, or its record (.record.json)")
         for add in (_reading, *groups):
             add(made)
         return made
@@ -104,6 +108,10 @@ def parser() -> Parser:
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     _forcing(convert)
+
+    again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv")
+    again.add_argument("--inner", metavar="FILE", help="cube of inner predictions, if the report was made with them")
+    again.set_defaults(format=None, encoding=None)
     return top
 
 
@@ -187,16 +195,26 @@ def _run(options: argparse.Namespace) -> int:
     try:
         from .commands import run
 
-        run(options)
+        code = run(options)
         sys.stdout.flush()
+        return code
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _give_up_output()
-    except (Exception, KeyboardInterrupt, Terminated) as error:
+    except KeyboardInterrupt:  # perhaps in the middle of an import, so nothing more is imported
+        return _fail(options, "interrupted; no file is left half-written", INTERRUPTED)
+    except Terminated:
+        return _fail(options, "terminated; no file is left half-written", TERMINATED)
+    except ImportError as error:
+        return _fail(options, str(error), FAILED)
+    except Exception as error:
+        from cvstats.tables.words import printable
+
         try:
             sys.stdout.flush()
         except OSError:  # the disk is full
             _give_up_output()
-        return _fail(options, *_words(error, options))
+        text, code = _words(error, options)
+        return _fail(options, printable(" ".join(text.split())), code)
     return OK
 
 
@@ -204,7 +222,7 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _words(error: BaseException, options: argparse.Namespace) -> tuple[str, int]:
+def _words(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
     """Return what to say about an error, in the words of the command line, and the exit code."""
     from cvstats._check import InputError
 
@@ -219,15 +237,11 @@ def _words(error: BaseException, options: argparse.Namespace) -> tuple[str, int]
         return f"{error.strerror}: {str(error.filename)!r}", BAD_INPUT
     if isinstance(error, UnicodeError):
         return f"the text is not in the stated encoding: {error}; give --encoding", BAD_INPUT
-    known = {
-        KeyboardInterrupt: ("interrupted; no file is left half-written", INTERRUPTED),
-        Terminated: ("terminated; no file is left half-written", TERMINATED),
-        MemoryError: ("not enough memory for these predictions", FAILED),
-        ImportError: (str(error), FAILED),
-        OSError: (str(getattr(error, "strerror", None) or error), FAILED),
-    }
-    unknown = f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)"
-    return next((words for kind, words in known.items() if isinstance(error, kind)), (unknown, FAILED))
+    if isinstance(error, MemoryError):
+        return "not enough memory for these predictions", FAILED
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}", FAILED
+    return f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)", FAILED
 
 
 def _columns_option(found: re.Match[str]) -> str:

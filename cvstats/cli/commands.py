@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -21,16 +20,18 @@ from cvstats._check import InputError, nearest, plain, show
 from cvstats.compare import best_set, contrast
 from cvstats.formats.long import guarded
 from cvstats.read import write_cube
-from cvstats.report import check_folder, render_html, template_engine, write_text
+from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
 from cvstats.report.blocks import Page
 from cvstats.report.design import read_facts
+from cvstats.report.record import files_of, finite, variables_of
 from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import decision_table, decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
 from .inputs import check_target, cut_of, inner_of, read
 from .progress import bars, clear, stage
+from .verify import verify
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
 WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup inner regime preprocessing "
@@ -38,13 +39,15 @@ WRITTEN += "title draws level"
 USUAL = {"format": "auto", "encoding": "utf-8", "regime": "cv"}
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run one command; warnings become lines on stderr."""
+def run(options: argparse.Namespace) -> int:
+    """Run one command and return its exit code; warnings become lines on stderr."""
+    command: dict[str, Callable[[argparse.Namespace], int | None]]
     command = {"report": report, "estimate": estimate, "compare": compare, "describe": describe, "convert": convert}
+    command["verify"] = verification
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            command[options.command](options)
+            return command[options.command](options) or 0
         finally:
             clear()
             _warn([str(item.message) for item in caught if issubclass(item.category, UserWarning)])
@@ -56,10 +59,10 @@ def _warn(messages: list[str]) -> None:
 
 
 def write(text: str) -> None:
-    """Print for a terminal of any encoding: typographic signs become plain ones."""
+    """Print for a terminal of any encoding: signs become plain ones, and visible where they would steer it."""
     for fancy, simple in (("\u2212", "-"), ("\u202f", " "), ("\u2013", "-"), ("\u2019", "'")):
         text = text.replace(fancy, simple)
-    print(text)
+    print("\n".join(map(words.printable, text.split("\n"))))
 
 
 def _analysis(options: argparse.Namespace) -> Analysis:
@@ -79,8 +82,13 @@ def report(options: argparse.Namespace) -> None:
     analysis = _analysis(options)
     shown = summary(analysis)
     stage("Drawing")
-    page = Page(analysis, options.title, options.preprocessing, reproduction(options, analysis))
-    write_text(target, render_html(page), force=options.force)
+    example = None if options.files else options.example or "breast_cancer"
+    reading = {"example": example, **{name: getattr(options, name) for name in ("format", "columns", "encoding")}}
+    files = files_of([*options.files, *(name for name in (options.labels, options.inner) if name)])
+    command = reproduction(options, analysis)
+    write_report(
+        Page(analysis, options.title, options.preprocessing, command, list(files), reading), target, force=options.force
+    )
     clear()
     write(shown)
     write(f"Report: {target}")
@@ -121,9 +129,9 @@ def estimate(options: argparse.Namespace) -> None:
     shown = summary(analysis)
     clear()
     if options.json:
-        results = [{"protocol": name, **_record(outcome)} for name, outcome in analysis.results.items()]
+        results = [{"protocol": name, **variables_of(outcome)} for name, outcome in analysis.results.items()]
         if analysis.decision is not None:
-            rows = ({str(k): _plain(v) for k, v in row.items()} for row in tidy(analysis.decision).to_dict("records"))
+            rows = ({str(k): finite(v) for k, v in row.items()} for row in tidy(analysis.decision).to_dict("records"))
             results = [{"protocol": "decision", **row} for row in rows] + results
         _json({**_context(analysis), "results": results, "not_available": analysis.skipped})
     elif options.csv:
@@ -148,26 +156,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "n_repeats": analysis.cube.sizes.get("repeat", 1),
         "cube_hash": analysis.winner.attrs.get("cube_hash", ""),
     }
-
-
-def _record(result: xr.Dataset) -> dict[str, Any]:
-    """Return a result's own variables: scalars as they are, others as {label: value} or lists."""
-    found: dict[str, Any] = {}
-    for name in [*result.data_vars, *[name for name in result.coords if result[name].ndim == 0]]:
-        values = result[name]
-        if values.ndim == 0:
-            found[str(name)] = _plain(values.values[()])
-        elif values.ndim == 1 and values.dims[0] in values.coords:
-            labels = values[values.dims[0]].values
-            found[str(name)] = {str(plain(label)): _plain(v) for label, v in zip(labels, values.values, strict=True)}
-        else:
-            found[str(name)] = [[_plain(v) for v in np.ravel(row)] for row in values.values]
-    return found
-
-
-def _plain(value: Any) -> Any:
-    value = plain(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def estimate_table(analysis: Analysis) -> pd.DataFrame:
@@ -197,7 +185,7 @@ def compare(options: argparse.Namespace) -> None:
         found = contrast(cube, metric, **sides, **common)
     clear()
     if options.json:
-        _json({"seed": options.seed, **_record(found)})
+        _json({"seed": options.seed, **variables_of(found)})
     elif options.csv:
         _csv(_best_first(found) if options.a is None else tidy(found))
     elif options.a is None:
@@ -287,10 +275,19 @@ def convert(options: argparse.Namespace) -> None:
     write(f"Wrote {options.target}: {', '.join(sizes)}.")
 
 
+def verification(options: argparse.Namespace) -> int:
+    """Print whether a report follows from the predictions."""
+    text, code = verify(options)
+    clear()
+    write(text)
+    return code
+
+
 def _json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False, default=str))
 
 
 def _csv(table: pd.DataFrame) -> None:
     text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
-    table.assign(**{name: guarded(table[name].tolist()) for name in text}).to_csv(sys.stdout, index=False)
+    lines = table.assign(**{name: guarded(table[name].tolist()) for name in text}).to_csv(index=False)
+    write(lines.removesuffix("\n")) if sys.stdout.isatty() else print(lines, end="")

@@ -54,16 +54,22 @@ def check_target(output: str, options: argparse.Namespace) -> None:
     """Raise when the output is something that the command reads, or inside it or around it, or may not be replaced."""
     from cvstats.formats._output import check_output
 
-    target = Path(output)
-    for name in [*options.files, options.labels, getattr(options, "inner", None)]:
-        if name is None:
-            continue
-        read, write = Path(name).resolve(), target.resolve()
-        same = read.exists() and write.exists() and read.samefile(write)  # hard links, and names that differ in case
-        if same or read == write or read in write.parents or write in read.parents:
-            raise InputError(f"the output {output!r} would replace {name!r}, which is read; give it another name.")
-    if target.suffix != ".cube":
-        check_output(target, page=options.command == "report", force=options.force)
+    target, page = Path(output), options.command == "report"
+    if page:
+        from cvstats.report.record import beside
+
+    for target in [Path(output), *([beside(Path(output))] if page else [])]:
+        for name in [*options.files, options.labels, getattr(options, "inner", None)]:
+            if name is None:
+                continue
+            read, write = Path(name).resolve(), target.resolve()
+            same = read.exists() and write.exists() and read.samefile(write)  # hard links, names that differ in case
+            if same or read == write or read in write.parents or write in read.parents:
+                raise InputError(
+                    f"the output {str(target)!r} would replace {name!r}, which is read; give it another name."
+                )
+        if target.suffix != ".cube":
+            check_output(target, page=page, force=options.force)
 
 
 def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
@@ -76,7 +82,7 @@ def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataA
 
 def _natural(text: str) -> Any:
     """Return what a label on the command line stands for: 2, 0.5, True or the text itself."""
-    from cvstats.formats._layout import natural
+    from cvstats.formats._columns import natural
 
     return natural(np.array([text])).item()
 

@@ -9,10 +9,9 @@ import xarray as xr
 
 from cvstats._check import check_level, entropy
 from cvstats._results import call_text, names_of, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
-from cvstats.judge import scored
+from cvstats.cube.arrays import check_cube, map_batches
+from cvstats.judge import Rules, scored
+from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols.bootstrap import design_sizes, warn_once
@@ -27,6 +26,7 @@ def best_set(
     cube: xr.DataArray,
     metric: str | Metric,
     *,
+    average: str = "pooled",
     level: float = 0.95,
     draws: xr.DataArray | None = None,
     times: int = 1000,
@@ -51,6 +51,9 @@ def best_set(
         Predictions made by `as_cube`.
     metric : str or Metric
         Name, such as ``"auc"``, or metric, of any family.
+    average : {"pooled", "fold"}
+        Whether configurations are compared by pooled scores, or by means over folds as GridSearchCV and caret do;
+        within a draw folds that lack a class are skipped.
     level : float
         Confidence level of the set.
     draws, times, rng : as in `bbc`
@@ -88,22 +91,23 @@ def best_set(
     check_draws(times, draws)
     notes: list[str] = []
     bound = bound_metric(metric, cube, notes)
-    seed = entropy(rng)
+    seed, rules = entropy(rng), Rules(average=average)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
-        data, (table,) = scored(bound, problem_on(part, bound), weights)
+        data, (table,) = scored(bound, problem_of(part, bound, (bound,), rules), weights)
         return best_of(part, bound, data, own.values, table, level)
 
-    out = map_batches(one, cube, score(cube, bound))
+    out = map_batches(one, cube, score(cube, bound, average=average))
     lost = int(out["p_value"].isnull().sum())
     if bool((out["n_draws"] == 0).any()):
         notes.append("no draw could be used (too few samples for the metric), so nothing can be tested: NaN")
     elif lost:
         notes.append(f"{lost} configurations did not predict every sample and are not in the set: NaN")
     warn_once("best_set", notes)
-    call = call_text("best_set", metric=bound.name, level=level, times=times, rng=rng, strata=strata)
+    by_fold = "fold" if average == "fold" else None
+    call = call_text("best_set", metric=bound.name, average=by_fold, level=level, times=times, rng=rng, strata=strata)
     return result(out, method="best_set", metric=bound.name, conf_level=level, interval="none", call=call, cube=cube)
 
 

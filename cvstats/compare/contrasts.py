@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,16 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, entropy, plain
 from cvstats._results import call_text, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
-from cvstats.judge import Rules, decide, scored
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.adjust import Adjustment
+from cvstats.cube.arrays import check_cube, map_batches, problem_on
+from cvstats.intervals.calibration import variance_of
+from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
+from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
+from cvstats.metrics import Metric, score
 from cvstats.protocols.bootstrap import chosen_on_all, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
-from cvstats.select import select_best
+from cvstats.select import Mixture, select_best
 
 from .configurations import family
 from .location import wald
@@ -34,6 +36,9 @@ def contrast(
     *,
     a: Any,
     b: Any,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    average: str = "pooled",
     level: float = 0.95,
     draws: xr.DataArray | None = None,
     times: int = 1000,
@@ -53,6 +58,10 @@ def contrast(
     ``V_s`` the variance of the all-data difference of the draws' winners, the squared standard error is
     ``1.3 (V - V_s) / (e - 1) + V_s``.
 
+    *Any other decisions* (a mixture on a side, `by`, `adjust` or folds averaged): both sides are estimated as `winner`
+    does (anchored, from one table), and with ``v`` the variance over draws of the difference of the final decisions, in
+    the draw, and ``V_s`` as above, the squared standard error is ``1.3 v + V_s``.
+
     Either way all configurations share the draws, so the comparison is paired; limits are
     ``estimate +- t * std_error`` with Student's t on N - 1 degrees of freedom.
 
@@ -62,9 +71,11 @@ def contrast(
         Predictions made by `as_cube`.
     metric : str or Metric
         Name, such as ``"auc"``, or metric, of any family.
-    a, b : label, list of labels, or dict
-        A configuration's label; a list of labels; or coordinate values of the configurations that make up the family,
-        such as ``{"learner": "svm"}``.
+    a, b : label, list of labels, dict, or strategy
+        A configuration's label; a list of labels; coordinate values of the configurations that make up the family, such
+        as ``{"learner": "svm"}``; or a strategy that takes all configurations, such as `select_best` or `ensemble`.
+    by, adjust, average : as in `bbc`
+        What chooses, what is done with predictions, and how folds are averaged, for both sides.
     level : float
         Confidence level.
     draws, times, rng : as in `bbc`
@@ -81,6 +92,7 @@ def contrast(
     Dataset
         ``estimate, std_error, conf_low, conf_high, bound_low, bound_high, statistic, df, p_value``; ``estimate_a`` and
         ``estimate_b``; ``naive`` (difference of the scores of the selected), ``selected_a, selected_b``; ``n_draws``.
+        Sides that mix have ``share_a`` and ``share_b``.
 
     Notes
     -----
@@ -101,43 +113,58 @@ def contrast(
     >>> tuned = cs.contrast(cube, "accuracy", a=list(names[:10]), b=list(names[10:]), rng=1)
     >>> bool(tuned.conf_low < tuned.estimate < tuned.conf_high), int(one.df)
     (True, 199)
+    >>> cube = cs.example_cube().isel(repeat=0)
+    >>> worth = cs.contrast(cube, "brier", a=cs.ensemble(10), b=cs.select_best, times=100, rng=1)
+    >>> bool(worth.conf_low < worth.estimate < worth.conf_high)
+    True
     """
     check_cube(cube)
     level = check_level(level)
     check_draws(times, draws)
     notes: list[str] = []
-    ours, theirs = family(cube, plain(a), "a"), family(cube, plain(b), "b")
-    if len(ours) == len(theirs) and set(ours) == set(theirs):
+    default = select_best if select is None else select
+    (ours, first), (theirs, second) = _side(cube, a, "a", default), _side(cube, b, "b", default)
+    if len(ours) == len(theirs) and set(ours) == set(theirs) and first is second:
         raise InputError("`a` and `b` name the same configurations; there is nothing to compare.")
-    bound = bound_metric(metric, cube.isel(configuration=np.union1d(ours, theirs)), notes)
-    single = len(ours) == 1 and len(theirs) == 1
-    strategy = select_best if select is None else select
+    both = cube.isel(configuration=np.union1d(ours, theirs))
+    (bound,), chooser = metrics_of([metric], by, both, notes)
     seed = entropy(rng)
+    rules = [
+        Rules(one, seed=seed, adjust=adjustment_of(adjust, both, [bound]), average=average) for one in (first, second)
+    ]
+    plain_choice = chooser is bound and all(one.plain for one in rules)
+    single = plain_choice and len(ours) == 1 and len(theirs) == 1
     flat: list[bool] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         pair, inside = _common(part, ours, theirs)
-        weights = _draws(pair, bound, draws, times, seed, strata)
+        weights = _draws(pair, stand_in(chooser, [bound], rules[0].adjust), draws, times, seed, strata)
         units = len(np.unique(pair["group"].values)) if "group" in pair.coords else pair.sizes["sample"]
         if single:
             sides, variance, values, scores = _two(pair, inside, bound, weights, units)
+        elif plain_choice:
+            sides, variance, values, scores = _families(pair, inside, bound, weights, rules)
         else:
-            sides, variance, values, scores = _families(pair, inside, bound, weights, Rules(strategy, seed=seed))
+            sides, variance, values, scores = _decisions(pair, inside, bound, chooser, weights, rules)
         error, df = np.sqrt(variance), units - 1.0
         noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
         tested = error if error > noise and df > 0 else np.nan
         flat.append(bool(np.isnan(tested)))
         out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
         out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum())}
-        return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out)
+        coords = {"configuration": pair["configuration"].variable} if {"share_a", "share_b"} & set(sides) else {}
+        return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out, coords=coords)
 
     out = map_batches(one, cube)
     if any(flat):
         cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
         notes.append(f"the difference does not vary over draws{cells}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
-    kind = "paired bootstrap contrast" if single else "contrast of tuned families"
-    call = call_text("contrast", metric=bound.name, a=a, b=b, level=level, times=times, rng=rng, strata=strata)
+    kind = "contrast of tuned families" if plain_choice else "contrast of decisions"
+    kind = "paired bootstrap contrast" if single else kind
+    said = {"by": by and chooser.name, "adjust": rules[0].adjust and rules[0].adjust.name}
+    sides = {"a": getattr(a, "name", a), "b": getattr(b, "name", b)}
+    call = call_text("contrast", metric=bound.name, **sides, **said, level=level, times=times, rng=rng, strata=strata)
     return result(out, method=kind, metric=bound.name, conf_level=level, interval="t", call=call, cube=cube)
 
 
@@ -146,6 +173,13 @@ def check_draws(times: int, draws: Any) -> None:
     check_count(times, "times", minimum=20)
     if isinstance(draws, xr.DataArray) and draws.sizes.get("draw", 0) < 20:
         raise InputError(f"`draws` holds {draws.sizes.get('draw', 0)} draws; at least 20 are needed, 1000 advisable.")
+
+
+def _side(cube: xr.DataArray, given: Any, argument: str, select: Any) -> tuple[np.ndarray, Any]:
+    """Return the positions of the configurations of a side, and the strategy that decides among them."""
+    if isinstance(given, Mixture) or callable(given):
+        return np.arange(cube.sizes["configuration"]), given
+    return family(cube, plain(given), argument), select
 
 
 def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[xr.DataArray, np.ndarray]:
@@ -183,13 +217,13 @@ def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, u
     return _sides(own, own, cube["configuration"].values[at]), variance, values, own
 
 
-def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: Rules) -> Contrasted:
+def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: list[Rules]) -> Contrasted:
     """Contrast what tuning picks from two families."""
     value, standing, choices = [], [], []
-    for side in inside:
+    for side, rule in zip(inside, rules, strict=True):
         part = cube.isel(configuration=side)
-        out = decide(metric, problem_on(part, metric), draws, rules)
-        choice = chosen_on_all(part, metric, out, rules)
+        out = decide(metric, problem_on(part, metric), draws, rule)
+        choice = chosen_on_all(part, metric, out, rule)
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
@@ -202,6 +236,34 @@ def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Dra
         variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
     sides = _sides(means, [choice.value for choice in choices], [choice.label for choice in choices])
     return sides, variance, values, np.concatenate([choice.scores for choice in choices])
+
+
+def _decisions(
+    cube: xr.DataArray, inside: np.ndarray, metric: Metric, by: Metric, draws: Draws, rules: list[Rules]
+) -> Contrasted:
+    """Contrast any two decisions."""
+    judged, labels, shares = [], [], {}
+    for name, side, rule in zip("ab", inside, rules, strict=True):
+        part = cube.isel(configuration=side)
+        out = decide(by, problem_of(part, by, (metric,), rule), draws, rule, judging=False)
+        choice = chosen_on_all(part, by, out, rule)
+        final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+        judged.append(verdicts((metric,), Setting(out.problem, draws), out.decision, final, rule).each[0][0])
+        labels.append(choice.label)
+        if out.share is not None:
+            shares[f"share_{name}"] = ("configuration", np.where(side, 0.0, np.nan))
+            shares[f"share_{name}"][1][side] = out.share
+    gaps = [one.value - one.anchor for one in judged]
+    values = judged[0].value - judged[1].value
+    kept = ~np.isnan(gaps[0] - gaps[1])
+    estimate, variance = [np.nan, np.nan], np.nan
+    if kept.sum() > 1:
+        means = [one.naive + float(gap[kept].mean()) for one, gap in zip(judged, gaps, strict=True)]
+        estimate = np.clip(means, *metric.range).tolist()
+        chosen = variance_of(judged[0].everywhere - judged[1].everywhere)
+        variance = KAPPA * variance_of(judged[0].kept - judged[1].kept) + chosen
+    naive = [one.naive for one in judged]
+    return _sides(estimate, naive, labels) | shares, variance, values, np.array(naive)
 
 
 def _sides(estimate: Any, naive: Any, selected: Any) -> dict[str, Any]:

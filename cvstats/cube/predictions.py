@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, plain, show
+from cvstats._check import InputError, show
 
-from .values import frame_values, on_dask, plain_array, unmasked
+from .values import frame_values, on_dask, plain_array, single_names, unmasked
 
 Names = dict[Hashable, xr.Variable]
 AXES = ("sample", "configuration", "repeat")
@@ -211,9 +211,7 @@ def _names(names: Any, dim: Hashable) -> xr.Variable:
     hidden = np.ma.getmaskarray(values) if np.ma.is_masked(values) else [name is np.ma.masked for name in values]
     if np.any(hidden):
         raise InputError(f"names of {dim!r} are masked in places {show(np.flatnonzero(hidden))}.")
-    if any(isinstance(name, tuple) for name in values[:1]):
-        values = [str(tuple(map(plain, name))) for name in values]
-    array = np.asarray(values)
+    array = single_names(values)
     if array.ndim != 1:
         raise InputError(f"names of {dim!r} must be a list of single names; got {array.ndim} axes.")
     return xr.Variable(dim, plain_array(array))

@@ -40,7 +40,16 @@ def frame_values(frame: pd.DataFrame) -> np.ndarray:
     numpy_only = all(isinstance(dtype, np.dtype) for dtype in dtypes)
     if numpy_only and (np.dtype(bool) not in dtypes or len(dtypes) == 1):
         return frame.to_numpy()
+    if all(map(pd.api.types.is_signed_integer_dtype, dtypes)) and not frame.isna().any(axis=None):
+        return frame.to_numpy(dtype=np.int64)
     return frame.to_numpy(dtype=float, na_value=np.nan)
+
+
+def single_names(names: Any) -> np.ndarray:
+    """Return names as an array; those of several levels, which are tuples, as text."""
+    if any(isinstance(name, tuple) for name in names[:1]):
+        return np.asarray([str(tuple(map(plain, name))) for name in names])
+    return np.asarray(names)
 
 
 def plain_array(values: Any) -> np.ndarray:

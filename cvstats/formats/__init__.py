@@ -14,7 +14,6 @@ from cvstats._check import InputError, check_option, clipped, show
 
 from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
 from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed
-from .refuse import refuse_scores
 
 __all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
 
@@ -35,6 +34,21 @@ SYNONYMS = {
     "weight": "weight weights sampleweight",
 }
 WORDS = {role: {re.sub(r"\W|_", "", word) for word in words.split()} for role, words in SYNONYMS.items()}
+# tables that look like results but hold no predictions: what they are, regular expressions that all match a column
+SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
+NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("an Optuna study (trials_dataframe())", ("number", r"values?(_\d+)?", r"params_.+|state")),
+    ("a Weka Experimenter result", ("Key_Dataset", "Key_Run")),
+    ("scikit-learn's cv_results_", (r"mean_test_.+", r"params|split\d+_test_.+")),
+    ("scores from scikit-learn's cross_validate", ("fit_time", r"test_.+")),
+    ("tidymodels' collect_metrics()", (r"\.metric", r"\.estimator")),
+    ("caret's $resample or $results", (SCORES, "Resample|AccuracySD|RMSESD|ROCSD")),
+    ("an AutoML benchmark result table", ("framework", "fold", "result|metric")),
+    ("an H2O leaderboard", ("model_id", SCORES)),
+    ("an mlr3 benchmark score", ("learner_id", "resampling_id", r"classif\..+|regr\..+")),
+    ("a table of scores per fold", ("(?i)fold|split|cv_?fold|resample|iteration", SCORES)),
+)
+ROW_IDS = r"(?i)sample|row_?id|row_?ids|rowindex|inst#|\.row|id|sample name|prediction.*|pred|predict|\.pred.*"
 BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'prediction': ..., 'configuration': ...}"
 
 
@@ -60,7 +74,7 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
     if found:
         _refuse_near_miss(found[0], columns)
         return found[0], "by its column names"
-    refuse_scores(columns)
+    _refuse_scores(columns)
     closest, likely = _closest(columns), _guess(columns)
     if likely:
         advice = f"If this is right, say columns={likely}"
@@ -112,3 +126,16 @@ def _guess(columns: Sequence[str]) -> dict[str, str | list[str]] | None:
     elif "sample" not in found and {"configuration", "repeat"} & set(found):
         return None
     return {ours: theirs for ours, theirs in found.items() if ours != theirs}
+
+
+def _refuse_scores(columns: Sequence[str]) -> None:
+    """Raise when the columns are those of a table of scores or trials."""
+    for what, needs in NOT_PREDICTIONS:
+        if not all(any(re.fullmatch(need, name) for name in columns) for need in needs):
+            continue
+        if what.startswith("a table") and any(re.fullmatch(ROW_IDS, name) for name in columns):
+            continue
+        raise InputError(
+            f"this is {what}: it holds scores, not predictions. cvstats needs every out-of-sample prediction "
+            "with its sample id and the truth; save those when training (see read_predictions)."
+        )

@@ -7,7 +7,7 @@ a sample with two truths or two folds, a missing id or text among numbers is an 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -20,24 +20,13 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
-from ._layout import Hints, Parsed, is_number, natural, numbers_of, numeric, texts
+from ._columns import constant, first_codes, is_number, natural, numbers_of, numeric, texts
+from ._layout import Hints, Parsed
 
 KEYS = ("sample", "configuration", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
 RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
-
-
-@dataclass(eq=False)
-class Part:
-    """A parsed table with where it came from."""
-
-    parsed: Parsed
-    source: str
-    first_row: int  # number of the first row, from 1
-    text: bool  # read from text, so that types are to be found out
-    aligned: bool  # rows are the file's rows, so that they can be named
-    rows: int  # of the file, which may have been stacked since
 
 
 @dataclass
@@ -80,20 +69,12 @@ class Axis:
         return np.asarray(out.astype(str) if not numbers and text == "" else out)
 
 
-def assemble(parts: Iterable[Part], hints: Hints, several: bool) -> tuple[xr.DataArray, dict[str, Any]]:
-    """Return the cube of all parts and the facts for its load report."""
-    rows = Rows(several)
-    for part in parts:
-        rows.add(part)
-    return rows.cube(hints)
-
-
-class Rows:
-    """The rows of all parts, as numbers."""
+class Assembly:
+    """The rows of all parts, as numbers, on their way to a cube."""
 
     def __init__(self, several: bool) -> None:
         self.several = several
-        self.parts: list[Part] = []
+        self.parts: list[Parsed] = []
         self.starts: list[int] = []  # the first row of each part, from 0
         self.axes: defaultdict[str, Axis] = defaultdict(Axis)
         self.pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
@@ -101,23 +82,23 @@ class Rows:
         self.ignored: dict[str, None] = {}
         self.total = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: Parsed) -> None:
         """Take in a part: the numbers of its labels, and its values."""
-        parsed, frame = part.parsed, part.parsed.frame
+        frame = part.frame
         present = RESERVED & {*frame.columns}
         if not self.parts:
-            self.first, self.present = parsed, present
+            self.first, self.present = part, present
             self.keys = [name for name in KEYS if name in present]
-            self.extras = [name for name in parsed.extras if name not in RESERVED]
-        elif list(self.first.values) != list(parsed.values):
+            self.extras = [name for name in part.extras if name not in RESERVED]
+        elif list(self.first.values) != list(part.values):
             raise InputError(
-                f"{part.source}: the prediction columns are {show(parsed.values)} "
+                f"{part.source}: the prediction columns are {show(part.values)} "
                 f"but other files have {show(self.first.values)}."
             )
         elif odd := self.present ^ present:
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
-        self.notes.update(dict.fromkeys(parsed.notes))
-        self.ignored.update(dict.fromkeys(parsed.ignored))
+        self.notes.update(dict.fromkeys(part.notes))
+        self.ignored.update(dict.fromkeys(part.ignored))
         self.starts.append(self.total)
         self.parts.append(part)
         self.total += len(frame)
@@ -126,18 +107,18 @@ class Rows:
             self.pieces[name].append(codes)
             if name in self.keys and (codes < 0).any():
                 raise InputError(f"column {name!r} is missing in {self._where(np.flatnonzero(codes < 0), part)}.")
-        parsed.frame = frame[[name for name in (*parsed.values.values(), *self.extras) if name in frame.columns]]
+        part.frame = frame[[name for name in (*part.values.values(), *self.extras) if name in frame.columns]]
 
     def _part(self, row: int) -> int:
         """Return the number of the part that a row is in."""
         return int(np.searchsorted(self.starts, row, "right")) - 1
 
-    def _where(self, rows: np.ndarray, part: Part | None = None) -> str:
+    def _where(self, rows: np.ndarray, part: Parsed | None = None) -> str:
         """Name rows of a part; rows of all parts are named as far as they are in the first one."""
         if part is None:
             number = self._part(rows[0])
             part, rows = self.parts[number], rows - self.starts[number]
-            rows = rows[rows < len(part.parsed.frame)]
+            rows = rows[rows < len(part.frame)]
         if not part.aligned:
             names = [*self.axes["sample"].places, "nan"]
             codes = self.pieces["sample"][self.parts.index(part)][rows]
@@ -194,7 +175,7 @@ class Rows:
         return cube.assign_coords(extras), {
             "rows": sum(part.rows for part in self.parts),
             "missing_cells": missing,
-            "averaged_repeats": any(part.parsed.averaged for part in self.parts),
+            "averaged_repeats": any(part.averaged for part in self.parts),
             "ignored_columns": list(self.ignored),
             "notes": list(self.notes),
             "blank_rows": int((~predicted).sum()),
@@ -231,7 +212,7 @@ class Rows:
         part = self.parts[number]
         what = ", ".join(f"{name} {[*self.axes[name].places][self.codes[name][row]]!r}" for name in self.keys)
         pairs = f"; rows {np.argmax(place == place[row]) + 1} and {row + 1}"
-        frame = part.parsed.frame[self.pieces["sample"][number] == self.codes["sample"][row]]
+        frame = part.frame[self.pieces["sample"][number] == self.codes["sample"][row]]
         apart = [name for name in self.extras if name in frame.columns and len(set(texts(frame[name]))) > 1]
         if apart and len(self.axes["configuration"].places) == 1 and not self.several:
             hint = f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
@@ -247,7 +228,7 @@ class Rows:
 
     def _values(self) -> tuple[np.ndarray, Axis | None]:
         """Return the values of all rows; where they are classes as numbers, with their axis."""
-        columns = [[part.parsed.frame[name] for name in part.parsed.values.values()] for part in self.parts]
+        columns = [[part.frame[name] for name in part.values.values()] for part in self.parts]
         if all(numeric(column) for part in columns for column in part):
             single = all(column.dtype == np.float32 for part in columns for column in part)
             blocks = [np.column_stack([numbers_of(column) for column in part]) for part in columns]
@@ -260,8 +241,8 @@ class Rows:
 
     def _text_among_numbers(self) -> InputError:
         for part in self.parts:
-            for name in part.parsed.values.values():
-                values = part.parsed.frame[name]
+            for name in part.values.values():
+                values = part.frame[name]
                 words = [not numeric(values) and not is_number(str(value)) for value in values]
                 if len(bad := np.flatnonzero(np.array(words) & values.notna())):
                     found = show(dict.fromkeys(texts(values.iloc[bad])))
@@ -306,7 +287,7 @@ class Rows:
         """Return extra columns that have one value per configuration, else per sample."""
         out: dict[str, Any] = {}
         for name in self.extras:
-            columns = [p.parsed.frame.get(name, pd.Series(np.nan, index=p.parsed.frame.index)) for p in self.parts]
+            columns = [p.frame.get(name, pd.Series(np.nan, index=p.frame.index)) for p in self.parts]
             glance = pd.factorize(columns[0].iloc[:1000])[0]  # which rules most columns out
             axis, codes = Axis(), None
             for dim in ("configuration", "sample"):
@@ -342,18 +323,6 @@ class Rows:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
-
-
-def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the first code of each place."""
-    store = np.full(int(index.max()) + 1, -1)
-    store[index[::-1]] = codes[::-1]
-    return store
-
-
-def constant(index: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether every place has one code."""
-    return bool((first_codes(index, codes)[index] == codes).all())
 
 
 def same(name: Any, names: dict[str, Any]) -> Any:

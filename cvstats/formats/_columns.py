@@ -1,185 +1,191 @@
-"""Tables stored by column: Parquet and Feather, read without trusting what they say about themselves."""
+"""Columns of tables: how values are written and compared, and what columns say about each other."""
 
 from __future__ import annotations
 
-import os
 import re
-import struct
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError
 
-from ._gate import Budget, first_line, needed
-from ._layout import ROW_NAMES
-from ._tables import Table, check_header, from_frame
-
-INDEX = re.compile(r"__index_level_\d+__")
-
-
-def read_parquet(path: Path, budget: Budget) -> Table:
-    """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
-    parquet = needed("pyarrow.parquet", "Parquet files", "io")
-    arrow = needed("pyarrow", "Parquet files", "io")
-    try:
-        with parquet.ParquetFile(path) as file:
-            meta, schema = file.metadata, file.schema_arrow
-            _refuse_types(schema, path.name, arrow.types)
-            sizes = [_decoded(meta.row_group(i), schema) for i in range(meta.num_row_groups)]
-    except InputError:
-        raise
-    except Exception as error:  # pyarrow raises whatever the damage leads it into
-        raise _broken(path, "Parquet", error) from None
-    names = list(schema.names)
-    text = [f.name for f in schema if arrow.types.is_string(f.type) or arrow.types.is_large_string(f.type)]
-    budget.take(max(sizes, default=0), f"{path.name}: a row group decompresses to")
-    if not meta.num_rows:
-        raise InputError(f"{path.name}: the table is empty: it has columns {show(names)} but no rows.")
-    columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in names]
-    check_header(columns, path.name)
-
-    def parts() -> Iterator[pd.DataFrame]:
-        try:
-            with parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file:
-                for i in range(meta.num_row_groups):
-                    group = file.read_row_group(i, use_threads=False)
-                    yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
-        except (InputError, GeneratorExit):
-            raise
-        except Exception as error:
-            raise _broken(path, "Parquet", error) from None
-
-    return Table(path.name, columns, parts, meta.num_row_groups)
+WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|Inf|nan|NaN)")
+NUMBERED = re.compile(r"(\D*)(\d{1,18})")
+TRUE_FALSE = {"True": True, "False": False, "TRUE": True, "FALSE": False, "true": True, "false": False}
 
 
-def _decoded(group: Any, schema: Any) -> int:
-    """Return how many bytes a row group of flat columns takes when decoded: runs of one value are stored as one."""
-    return max(int(group.total_byte_size), int(group.num_rows) * sum(_width(column.type) for column in schema))
+def texts(values: Iterable[Any]) -> list[str]:
+    """Return values as text in the shortest form that reads back: 2.0 is "2", True is "True"."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        return list(map(str, values.tolist()))
+    out = []
+    for value in values:
+        if isinstance(value, str):
+            out.append(str(value))
+            continue
+        value = value.item() if isinstance(value, np.generic) else value
+        out.append(
+            str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+        )
+    return out
 
 
-def _width(kind: Any) -> int:
-    try:
-        return max(8, int(kind.bit_width) // 8)
-    except ValueError:  # text
-        return 8
+def words(column: Any) -> set[str]:
+    """Return the distinct values of a column as they are written."""
+    return set(texts(pd.Series(column).dropna().unique()))
 
 
-def _refuse_types(schema: Any, name: str, types: Any) -> None:
-    """Raise for columns that are no column of a table: bytes, lists and records."""
-    for column in schema:
-        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        flat = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-        text = types.is_string(kind) or types.is_large_string(kind) or _is_view(kind)
-        if not (flat or text):
-            raise InputError(
-                f"{name}: column {column.name!r} holds {str(column.type)[:60]}; keep numbers and text only."
-            )
+def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
+    """Return distinct values read as text in their natural type, when nothing is lost by it.
 
-
-def read_feather(path: Path, budget: Budget) -> Table:
-    """Read a Feather (Arrow IPC) file whose buffers say that they fit."""
-    arrow = needed("pyarrow", "Feather files", "io")
-    try:
-        size = declared_bytes(path)
-        budget.take(size, f"{path.name}: the file decompresses to")
-        with arrow.ipc.open_file(str(path)) as file:
-            _refuse_types(file.schema, path.name, arrow.types)
-            table = file.read_all()
-        table.validate(full=True)
-        size = sum(_viewed(chunk) for column in table.columns if _is_view(column.type) for chunk in column.chunks)
-        budget.take(size, f"{path.name}: its text takes")
-        frame = table.replace_schema_metadata(None).to_pandas()
-    except InputError:
-        raise
-    except Exception as error:
-        raise _broken(path, "Feather", error) from None
-    if not all(isinstance(column, str) for column in frame.columns):
-        raise InputError(f"{path.name}: columns must be named.")
-    return from_frame(frame.rename(columns=lambda name: ROW_NAMES if INDEX.fullmatch(name) else name), path.name)
-
-
-def _broken(path: Path, kind: str, error: Exception) -> InputError:
-    return InputError(f"{path.name}: the {kind} file is corrupt or cut off ({first_line(error)}).")
-
-
-def _is_view(kind: Any) -> bool:
-    return str(kind) == "string_view"
-
-
-def _viewed(chunk: Any) -> int:
-    """Return the bytes of text behind views, which may all show the same place."""
-    views = np.frombuffer(chunk.buffers()[1], "<i4").reshape(-1, 4)
-    return int(views[chunk.offset : chunk.offset + len(chunk), 0].astype(np.int64).clip(0).sum())
-
-
-def declared_bytes(path: Path) -> int:
-    """Return the size of all buffers of an Arrow file after decompression, which each compressed one begins with.
-
-    The file ends with a table of contents; this walks from there to the lists of buffers (flatbuffers, little-endian).
+    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans,
+    and stay text where two of them are the same number (1 and 1.0).
     """
-    total = 0
-    with path.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        length = _number(_read(file, end - 10, 4), 0, "<i")
-        footer = _read(file, end - 10 - length, length)
-        root = _number(footer, 0, "<I")
-        for place in (*_structs(footer, root, 2, 24), *_structs(footer, root, 3, 24)):  # dictionaries, record batches
-            offset, meta_size = _number(footer, place, "<q"), _number(footer, place + 8, "<i")
-            meta = _read(file, offset, meta_size)
-            meta = meta[8:] if meta[:4] == b"\xff\xff\xff\xff" else meta[4:]
-            message = _number(meta, 0, "<I")
-            batch = _table(meta, message, 2)
-            if meta[_field(meta, message, 1)] == 2:  # a dictionary holds a record batch
-                batch = _table(meta, batch, 1)
-            packed = _field(meta, batch, 3) != 0
-            for buffer in _structs(meta, batch, 2, 16):
-                start, size = _number(meta, buffer, "<q"), _number(meta, buffer + 8, "<q")
-                if packed and size >= 8:
-                    unpacked = _number(_read(file, offset + meta_size + start, 8), 0, "<q")
-                    size = size if unpacked == -1 else unpacked
-                total += max(size, 0)
-    return total
+    array = np.asarray(values)
+    if array.dtype.kind == "T":
+        array = array.astype(object)
+    if array.dtype.kind == "f" and array.size and np.all(array == np.floor(array)) and np.all(np.abs(array) < 2**53):
+        return array.astype(np.int64) if ids else array
+    if array.dtype.kind not in "OUT" or not array.size or not all(isinstance(value, str) for value in array):
+        return array
+    if all(WHOLE.fullmatch(value) for value in array):
+        return np.array([int(value) for value in array], np.int64)
+    if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
+        numbers = np.array([float(value) for value in array])
+        whole = bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)))
+        if not ids or (whole and len(np.unique(numbers)) == len(array)):
+            return numbers.astype(np.int64) if ids else numbers
+    if not ids and all(value in TRUE_FALSE for value in array):
+        return np.array([TRUE_FALSE[value] for value in array])
+    return array.astype(str)
 
 
-def _read(file: IO[bytes], at: int, size: int) -> bytes:
-    if at < 0 or size < 0:
-        raise ValueError("bytes before its beginning")
-    file.seek(at)
-    raw = file.read(size)
-    if len(raw) < size:
-        raise ValueError("bytes beyond its end")
-    return raw
+def natural_column(column: pd.Series, *, ids: bool = False) -> pd.Series:
+    """Return a column of text in its natural type, converting each distinct value once."""
+    if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
+        return column
+    codes, found = pd.factorize(column)
+    if not len(found):
+        return pd.Series(np.nan, index=column.index)
+    return pd.Series(natural(np.asarray(found), ids=ids)).reindex(codes).set_axis(column.index)
 
 
-def _number(raw: bytes, at: int, how: str) -> int:
-    if at < 0:
-        raise ValueError("a place before its beginning")
-    return int(struct.unpack_from(how, raw, at)[0])
+def numeric(column: pd.Series) -> bool:
+    """Return whether every value can be read as a number."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return all(is_number(str(value)) for value in column.cat.categories)
+    return column.dtype.kind in "iuf" or bool(column.dtype == object and column.isna().all())
 
 
-def _field(raw: bytes, table: int, number: int) -> int:
-    """Return where a field of a flatbuffers table lies; 0 where it has none."""
-    names = table - _number(raw, table, "<i")
-    place = 4 + 2 * number
-    offset = _number(raw, names + place, "<H") if place < _number(raw, names, "<H") else 0
-    return table + offset if offset else 0
+def is_number(text: str) -> bool:
+    """Return whether text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
-def _table(raw: bytes, table: int, number: int) -> int:
-    place = _field(raw, table, number)
-    return place + _number(raw, place, "<I")
+def numbers_of(column: pd.Series) -> np.ndarray:
+    """Return a column as floats, NaN where missing."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = np.array([float(value) for value in column.cat.categories] + [np.nan])
+        return np.asarray(values[column.cat.codes.to_numpy()])
+    return column.to_numpy(dtype=float, na_value=np.nan)
 
 
-def _structs(raw: bytes, table: int, number: int, size: int) -> range:
-    """Return where the structs of a field that is a vector of them lie."""
-    if not _field(raw, table, number):
-        return range(0)
-    start = _table(raw, table, number)
-    count = _number(raw, start, "<I")
-    if start + 4 + count * size > len(raw):
-        raise ValueError("a list beyond its end")
-    return range(start + 4, start + 4 + count * size, size)
+def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray:
+    """Return the repeat (from 0) of each row when only resampling iterations are named.
+
+    Iterations are taken in the order of their numbers, else of appearance; a new repeat begins with the first iteration
+    that holds out a sample the current repeat has already seen. Folds of one partition thus share a repeat; bootstrap
+    and hold-out iterations, which overlap, become repeats of their own.
+    """
+    samples, n = pd.factorize(sample)[0], int(sample.nunique())
+    codes, names = _numbered(iteration)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    seen = np.zeros(n, bool)
+    number = np.zeros(len(names), np.int64)
+    current = 0
+    for i in range(len(names)):
+        members = samples[order[bounds[i] : bounds[i + 1]]]
+        if seen[members].any():
+            current += 1
+            seen[:] = False
+        seen[members] = True
+        number[i] = current
+    return np.asarray(number[codes])
+
+
+def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
+    """Return fold numbers from 0 within each repeat, in the order of the iterations, which are numbered throughout."""
+    codes = _numbered(iteration)[0]
+    first = pd.Series(codes).groupby(repeat).transform("min").to_numpy()
+    return np.asarray(codes - first)
+
+
+def _numbered(iteration: np.ndarray | pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return codes and names of iterations: by their numbers (3, Resample03), whatever the order of the rows."""
+    codes, names = pd.factorize(iteration)
+    parts = [NUMBERED.fullmatch(name) for name in texts(names)]
+    if len({part and part[1] for part in parts}) != 1 or parts[0] is None:
+        return codes, np.asarray(names)
+    order = np.argsort([int(part[2]) for part in parts if part], kind="stable")
+    return np.argsort(order)[codes], np.asarray(names)[order]
+
+
+def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Return one name per distinct tuple of tuning values, such as ``C=0.5, sigma=1``."""
+    if not columns:
+        raise InputError("no columns to name configurations by.")
+    parts = [pd.factorize(frame[name], use_na_sentinel=False) for name in columns]
+    key = np.zeros(len(frame), np.int64)
+    for codes, found in parts:
+        key = key * max(len(found), 1) + codes
+    codes, _ = pd.factorize(key)
+    first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
+    labels = [texts(_told_apart(np.asarray(found))[part[first]]) for part, found in parts]
+    names = [
+        ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
+        for row in zip(*labels, strict=True)
+    ]
+    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
+
+
+def _told_apart(values: np.ndarray) -> np.ndarray:
+    """Return distinct values in their natural type, unless two of them would become one."""
+    out = natural(values)
+    return out if len(pd.unique(out)) == len(values) else values
+
+
+def first_is_constant(key: pd.Series, column: pd.Series) -> bool:
+    """Return whether `column` has one value for each value of `key`."""
+    return constant(*(pd.factorize(values, use_na_sentinel=False)[0] for values in (key, column)))
+
+
+def constant(index: np.ndarray, codes: np.ndarray) -> bool:
+    """Return whether every place has one code."""
+    return bool((first_codes(index, codes)[index] == codes).all())
+
+
+def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the first code of each place."""
+    store = np.full(int(index.max(initial=-1)) + 1, -1)
+    store[index[::-1]] = codes[::-1]
+    return store
+
+
+def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:
+    """Raise when rows of one `key` would be counted as repeats while a column that is not used tells them apart."""
+    codes = pd.Series(pd.DataFrame(dict(enumerate(key))).groupby(list(range(len(key))), observed=True).ngroup())
+    apart = [name for name in unused if not first_is_constant(codes, frame[name])]
+    if apart:
+        raise InputError(
+            f"rows of one sample differ in column {apart[0]!r}, which this layout does not know, so that they cannot "
+            f"be counted as repeats. Say what it is with columns={ {'configuration': apart[0]} } (or 'repeat', "
+            "'fold'), or drop it."
+        )

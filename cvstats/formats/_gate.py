@@ -20,10 +20,8 @@ from typing import IO, Any
 
 from cvstats._check import InputError, clipped, show
 
-FLOOR, RATIO = (
-    2**28,
-    1000,
-)  # bytes that any file may unpack to; how many times smaller than its content no honest one is
+# bytes that any file may unpack to; how many times smaller than its content no honest one is
+FLOOR, RATIO = 2**28, 1000
 NODES = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
@@ -52,6 +50,17 @@ def first_line(error: BaseException) -> str:
     """Return the beginning of what an error of another library says."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200]
+
+
+@contextmanager
+def readable(name: str, damage: str = "file is corrupt, cut off or holds no cube") -> Iterator[None]:
+    """Turn whatever damage leads the libraries below into, into one line."""
+    try:
+        yield
+    except (InputError, ImportError):
+        raise
+    except Exception as error:
+        raise InputError(f"{name}: the {damage} ({first_line(error)}).") from None
 
 
 def node(path: Path, *, follow: bool = True) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,10 @@ import pandas as pd
 from cvstats._check import InputError, show
 from cvstats.cube.predictions import SUM_TOLERANCE
 
+from ._columns import natural_column, texts
+
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
-WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|Inf|nan|NaN)")
-NUMBERED = re.compile(r"(\D*)(\d{1,18})")
-TRUE_FALSE = {"True": True, "False": False, "TRUE": True, "FALSE": False, "true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,18 @@ class Hints:
     mapped: frozenset[str] = frozenset()
 
 
-@dataclass
+@dataclass(eq=False)
 class Parsed:
-    """One table in our own words.
+    """One table, or a part of it, in our own words.
 
     Attributes
     ----------
     frame : columns among sample, configuration, repeat, fold, label, group, weight, event, and those named below.
     values : class -> column of its probability or score; ``{None: column}`` for one value per prediction.
     extras : columns that may describe configurations or samples (tuning values, complexity).
+    source, first_row, rows : where it comes from: the table, the number of its first row (from 1) and of its rows.
+    text : whether it was read from text, so that types are to be found out.
+    aligned : whether the rows of the frame are those of the table, so that they can be named.
     """
 
     frame: pd.DataFrame
@@ -52,6 +53,11 @@ class Parsed:
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     averaged: bool = False
+    source: str = ""
+    first_row: int = 1
+    rows: int = 0
+    text: bool = False
+    aligned: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,6 @@ class Layout:
     needs : regular expressions; each must match a column name.
     lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
     knows : regular expressions of the other columns it reads.
-    unlike : the same in words: what the layout must not be confused with.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
     """
 
@@ -73,7 +78,6 @@ class Layout:
     parse: Callable[[pd.DataFrame, Hints], Parsed]
     lacks: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
-    unlike: str = ""
     chunked: bool = False
     auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
 
@@ -101,79 +105,50 @@ class Layout:
         return self.auto(columns, hints)
 
 
-def texts(values: Iterable[Any]) -> list[str]:
-    """Return values as text in the shortest form that reads back: 2.0 is "2", True is "True"."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return list(map(str, values.tolist()))
-    out = []
-    for value in values:
-        if isinstance(value, str):
-            out.append(str(value))
-            continue
-        value = value.item() if isinstance(value, np.generic) else value
-        out.append(
-            str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
-        )
-    return out
+def in_our_words(
+    frame: pd.DataFrame,
+    roles: Mapping[str, Any],
+    values: dict[Any, str],
+    notes: Sequence[str] = (),
+    extras: Sequence[str] = (),
+    **more: Any,
+) -> Parsed:
+    """Return columns under our names, and the values; without sample ids rows are numbered.
 
-
-def natural(values: np.ndarray, *, ids: bool = False) -> np.ndarray:
-    """Return distinct values read as text in their natural type, when nothing is lost by it.
-
-    Whole numbers become integers only if written without leading zeros; ``ids`` never become fractions or booleans,
-    and stay text where two of them are the same number (1 and 1.0).
+    A role is played by a column of the frame, if it is there, or by values.
     """
-    array = np.asarray(values)
-    if array.dtype.kind == "T":
-        array = array.astype(object)
-    if array.dtype.kind == "f" and array.size and np.all(array == np.floor(array)) and np.all(np.abs(array) < 2**53):
-        return array.astype(np.int64) if ids else array
-    if array.dtype.kind not in "OUT" or not array.size or not all(isinstance(value, str) for value in array):
-        return array
-    if all(WHOLE.fullmatch(value) for value in array):
-        return np.array([int(value) for value in array], np.int64)
-    if all(NUMBER.fullmatch(value) for value in array) and not any(re.match(r"-?0\d", value) for value in array):
-        numbers = np.array([float(value) for value in array])
-        whole = bool(np.all((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)))
-        if not ids or (whole and len(np.unique(numbers)) == len(array)):
-            return numbers.astype(np.int64) if ids else numbers
-    if not ids and all(value in TRUE_FALSE for value in array):
-        return np.array([TRUE_FALSE[value] for value in array])
-    return array.astype(str)
+    named = {role: frame.get(given) if isinstance(given, str) else given for role, given in roles.items()}
+    out = pd.DataFrame({role: given for role, given in named.items() if given is not None}, index=frame.index)
+    if "sample" not in roles:
+        out["sample"], note = row_ids(frame)
+        notes = [note, *notes]
+    out = out.assign(**{name: frame[name] for name in values.values()})
+    extras = [name for name in extras if name not in out.columns]
+    return Parsed(out.join(frame[extras]), values, extras, notes=[*notes], **more)
 
 
-def natural_column(column: pd.Series, *, ids: bool = False) -> pd.Series:
-    """Return a column of text in its natural type, converting each distinct value once."""
-    if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
-        return column
-    codes, found = pd.factorize(column)
-    if not len(found):
-        return pd.Series(np.nan, index=column.index)
-    return pd.Series(natural(np.asarray(found), ids=ids)).reindex(codes).set_axis(column.index)
+def others(frame: pd.DataFrame, known: Iterable[str]) -> list[str]:
+    """Return the columns that are not known and are no row names."""
+    taken = {ROW_NAMES, *known}
+    return [name for name in frame.columns if name not in taken]
 
 
-def numeric(column: pd.Series) -> bool:
-    """Return whether every value can be read as a number."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return all(is_number(str(value)) for value in column.cat.categories)
-    return column.dtype.kind in "iuf" or bool(column.dtype == object and column.isna().all())
+def class_columns(columns: Iterable[str], pattern: str) -> dict[Any, str]:
+    """Return the columns of class probabilities by class, which the group of the pattern names."""
+    return {part[1]: name for name in columns if (part := re.fullmatch(pattern, name))}
 
 
-def is_number(text: str) -> bool:
-    """Return whether text can be read as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def chosen(classes: dict[Any, str], single: str, hints: Hints) -> dict[Any, str]:
+    """Return the columns of class probabilities, else that of predicted classes, which the caller may prefer."""
+    return classes if classes and hints.kind != "label" else {None: single}
 
 
-def numbers_of(column: pd.Series) -> np.ndarray:
-    """Return a column as floats, NaN where missing."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = np.array([float(value) for value in column.cat.categories] + [np.nan])
-        return np.asarray(values[column.cat.codes.to_numpy()])
-    return column.to_numpy(dtype=float, na_value=np.nan)
+def of_both_classes(
+    frame: pd.DataFrame, said: Iterable[Any], score: np.ndarray, classes: Sequence[str]
+) -> tuple[pd.DataFrame, dict[Any, str]]:
+    """Return the probability of the predicted class as that of each of two classes."""
+    new = {f"p{place}": np.where(np.array(texts(said)) == name, score, 1 - score) for place, name in enumerate(classes)}
+    return frame.assign(**new), dict(zip(classes, new, strict=True))
 
 
 def truth_column(frame: pd.DataFrame, hints: Hints, layout: str, taken: Iterable[str] = ()) -> str | None:
@@ -202,72 +177,7 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
     ), "the file has no sample ids: samples are numbered by row"
 
 
-def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray:
-    """Return the repeat (from 0) of each row when only resampling iterations are named.
-
-    Iterations are taken in the order of their numbers, else of appearance; a new repeat begins with the first iteration
-    that holds out a sample the current repeat has already seen. Folds of one partition thus share a repeat; bootstrap
-    and hold-out iterations, which overlap, become repeats of their own.
-    """
-    samples, n = pd.factorize(sample)[0], int(sample.nunique())
-    codes, names = _numbered(iteration)
-    order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    seen = np.zeros(n, bool)
-    number = np.zeros(len(names), np.int64)
-    current = 0
-    for i in range(len(names)):
-        members = samples[order[bounds[i] : bounds[i + 1]]]
-        if seen[members].any():
-            current += 1
-            seen[:] = False
-        seen[members] = True
-        number[i] = current
-    return np.asarray(number[codes])
-
-
-def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
-    """Return fold numbers from 0 within each repeat, in the order of the iterations, which are numbered throughout."""
-    codes = _numbered(iteration)[0]
-    first = pd.Series(codes).groupby(repeat).transform("min").to_numpy()
-    return np.asarray(codes - first)
-
-
-def _numbered(iteration: np.ndarray | pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes and names of iterations: by their numbers (3, Resample03), whatever the order of the rows."""
-    codes, names = pd.factorize(iteration)
-    parts = [NUMBERED.fullmatch(name) for name in texts(names)]
-    if len({part and part[1] for part in parts}) != 1 or parts[0] is None:
-        return codes, np.asarray(names)
-    order = np.argsort([int(part[2]) for part in parts if part], kind="stable")
-    return np.argsort(order)[codes], np.asarray(names)[order]
-
-
-def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
-    """Return one name per distinct tuple of tuning values, such as ``C=0.5, sigma=1``."""
-    if not columns:
-        raise InputError("no columns to name configurations by.")
-    parts = [pd.factorize(frame[name], use_na_sentinel=False) for name in columns]
-    key = np.zeros(len(frame), np.int64)
-    for codes, found in parts:
-        key = key * max(len(found), 1) + codes
-    codes, _ = pd.factorize(key)
-    first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
-    labels = [texts(_told_apart(np.asarray(found))[part[first]]) for part, found in parts]
-    names = [
-        ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
-        for row in zip(*labels, strict=True)
-    ]
-    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
-
-
-def _told_apart(values: np.ndarray) -> np.ndarray:
-    """Return distinct values in their natural type, unless two of them would become one."""
-    out = natural(values)
-    return out if len(pd.unique(out)) == len(values) else values
-
-
-def check_class_columns(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:
+def check_classes(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:
     """Raise unless columns taken for classes, because no other is left, hold probabilities that add up to one."""
     block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
     values = np.column_stack(block).astype(float)
@@ -277,21 +187,3 @@ def check_class_columns(frame: pd.DataFrame, columns: Sequence[str], layout: str
             f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. "
             "Drop or rename what is not a class."
         )
-
-
-def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:
-    """Raise when rows of one `key` would be counted as repeats while a column that is not used tells them apart."""
-    codes = pd.Series(pd.DataFrame(dict(enumerate(key))).groupby(list(range(len(key))), observed=True).ngroup())
-    apart = [name for name in unused if not first_is_constant(codes, frame[name])]
-    if apart:
-        raise InputError(
-            f"rows of one sample differ in column {apart[0]!r}, which this layout does not know, so that they cannot "
-            f"be counted as repeats. Say what it is with columns={ {'configuration': apart[0]} } (or 'repeat', "
-            "'fold'), or drop it."
-        )
-
-
-def first_is_constant(key: pd.Series, column: pd.Series) -> bool:
-    """Return whether `column` has one value for each value of `key`."""
-    pairs = pd.DataFrame({"key": pd.factorize(key)[0], "value": pd.factorize(column, use_na_sentinel=False)[0]})
-    return len(pairs.drop_duplicates()) == pairs["key"].nunique()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import mmap
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -23,19 +24,13 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from ._gate import FLOOR, RATIO, first_line, needed, opened
+from ._gate import FLOOR, RATIO, needed, opened, readable
 from ._output import KEPT, replacing
 
 CHUNK_VALUES = 2**20  # predictions per chunk of a file: all samples and repeats of some configurations
-STRUCTURE = {
-    "CLASS",
-    "NAME",
-    "DIMENSION_LIST",
-    "REFERENCE_LIST",
-    "_Netcdf4Dimid",
-    "_Netcdf4Coordinates",
-    "_NCProperties",
-}
+STRUCTURE = re.compile(
+    r"CLASS|NAME|DIMENSION_LIST|REFERENCE_LIST|_Netcdf4\w+|_NCProperties"
+)  # attributes of the format
 PORTION = 6_000_000  # predictions that are worked on at a time
 
 
@@ -46,12 +41,8 @@ def encode(cube: xr.DataArray) -> xr.Dataset:
         raise InputError(f"the cube's name {name!r} is also a coordinate; rename it to 'prediction'.")
     loaded = cube.coords.to_dataset().compute().coords
     dataset = cube.drop_encoding().assign_coords(loaded).to_dataset(name=name)
-    kept: dict[str, Any] = {
-        "name": name,
-        "dims": list(cube.dims),
-        "coords": [str(c) for c in cube.coords],
-        "dtypes": {},
-    }
+    kept: dict[str, Any] = {"name": name, "dims": list(cube.dims), "coords": [str(c) for c in cube.coords]}
+    kept["dtypes"] = {}
     for key, variable in dataset.variables.items():
         kept["dtypes"][str(key)] = variable.dtype.str if variable.dtype.kind != "O" else "str"
         if isinstance(dataset.indexes.get(key), pd.MultiIndex):
@@ -213,7 +204,7 @@ def _own(file: Any, h5py: Any, dims: Mapping[str, list[str]], left: str | None) 
 
 
 def _attributes(owner: Any, h5py: Any) -> dict[str, Any]:
-    found = {name: owner.attrs[name] for name in owner.attrs if name not in STRUCTURE}
+    found = {name: owner.attrs[name] for name in owner.attrs if not STRUCTURE.fullmatch(name)}
     found = {name: "" if isinstance(value, h5py.Empty) else value for name, value in found.items()}
     return {name: value[0] if np.shape(value) == (1,) else value for name, value in found.items()}
 
@@ -283,14 +274,3 @@ def read_netcdf(path: Path, chunks: Any) -> xr.DataArray:
     with readable(path.name):
         cube = decode(xr.open_dataset(path, engine="h5netcdf", chunks={}), path.name)  # as stored, then as asked
     return cube.chunk(chunks) if chunks else cube
-
-
-@contextmanager
-def readable(name: str) -> Iterator[None]:
-    """Turn whatever damage leads the libraries below into, into one line."""
-    try:
-        yield
-    except (InputError, ImportError):
-        raise
-    except Exception as error:
-        raise InputError(f"{name}: the file is corrupt, cut off or holds no cube ({first_line(error)}).") from None

@@ -1,8 +1,8 @@
 """The gate that every file passes before it is written.
 
 Never anything but a regular file or a new one, never what cvstats has not made unless the caller insists; written under
-a temporary name, then renamed. Ours are: pages with our name as generator, netCDF files with our attribute, tables with
-the header of our long table.
+a temporary name, then renamed. Ours are: pages with our name as generator, their records, netCDF files with our
+attribute, tables with the header of our long table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cvstats._check import InputError
 
 from ._gate import first_line, needed, node, opened, unpacked
 
-PAGE = b'<meta name="generator" content="cvstats'
+PAGE, RECORD = b'<meta name="generator" content="cvstats', b'"cvstats_record": '
 KEPT = "cvstats_store"  # the attribute of our netCDF files
 FIRST, LAST = ("sample", "configuration", "repeat", "fold"), ("label", "group", "weight", "event")  # of our long table
 
@@ -43,7 +43,7 @@ def _made_here(path: Path, page: bool) -> bool:
     with opened(path) as file:
         start = file.read(4096)
     if not start or page:
-        return not start or PAGE in start
+        return not start or (RECORD if path.name.endswith(".record.json") else PAGE) in start
     try:
         if start.startswith(b"\x89HDF"):
             with opened(path) as raw, needed("h5py", "netCDF files", "io").File(raw, "r") as file:

@@ -27,8 +27,8 @@ import xarray as xr
 from cvstats._check import InputError, plain, show
 from cvstats.cube.blocks import delayed_columns
 
-from ._gate import check_input, needed, node, opened
-from ._netcdf import decode, netcdf_bytes, open_netcdf, portions, readable
+from ._gate import check_input, needed, node, opened, readable
+from ._netcdf import decode, netcdf_bytes, open_netcdf, portions
 from ._output import put, removed_on_failure, synchronise
 
 try:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, check_class_columns, row_ids
+from ._layout import Hints, Layout, Parsed, check_classes, chosen, in_our_words, others
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """There are no row ids, so files of several frameworks are matched by row."""
-    classes = [name for name in frame.columns if name not in ("predictions", "truth", "sample", "fold", ROW_NAMES)]
-    values: dict[Any, str] = {None: "predictions"}
-    if classes and hints.kind != "label":
-        check_class_columns(frame, classes, "amlb")
-        values = {name: name for name in classes}
-    sample, note = row_ids(frame)
-    out = pd.DataFrame({"sample": sample, "configuration": hints.name, "label": frame["truth"]})
-    for name in ("fold", *values.values()):
-        if name in frame.columns:
-            out[name] = frame[name]
-    return Parsed(out, values, notes=[note])
+    classes = others(frame, ("predictions", "truth", "sample", "fold"))
+    values = chosen({name: name for name in classes}, "predictions", hints)
+    if None not in values:
+        check_classes(frame, classes, "amlb")
+    return in_our_words(frame, {"label": "truth", "fold": "fold"}, values)
 
 
 LAYOUT = Layout(
@@ -29,7 +21,7 @@ LAYOUT = Layout(
     title="AutoML benchmark (class columns, predictions, truth)",
     needs=("predictions", "truth"),
     lacks=("row_ids", "id"),
-    unlike="mlr3 (row_ids, response, truth)",
+    # not to be confused with mlr3 (row_ids, response, truth)
     knows=("sample", "fold"),
     parse=parse,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Part, assemble
+from ._assemble import Assembly, same
+from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
-from ._layout import Hints, Parsed, folds_within_repeats
+from ._layout import Hints, Parsed
 
 ORANGE = {"row_indices", "actual"}
 ORANGE_KNOWS = {*ORANGE, "predicted", "probabilities", "folds", "learner_names", "class_values"}
@@ -70,9 +72,9 @@ def read_arrays(
     facts: dict[str, Any] = {"source": name, "recognised": "by its array names"}
     orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
     if orange and format in ("auto", "orange"):
-        parsed = _parse_orange(arrays, name, hints)
-        part = Part(parsed, name, 1, text=False, aligned=False, rows=len(parsed.frame))
-        cube, more = assemble([part], hints, False)
+        parsed, rows = _parse_orange(arrays, name, hints), Assembly(several=False)
+        rows.add(replace(parsed, source=name, rows=len(parsed.frame)))
+        cube, more = rows.cube(hints)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
     cube, notes = _in_sample_order(arrays, name, hints)
     title = "arrays in sample order (scikit-learn's cross_val_predict)"
@@ -82,79 +84,64 @@ def read_arrays(
 def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> tuple[xr.DataArray, list[str]]:
     """Return the cube of arrays in sample order, and notes on how their names were read."""
     found = {role: [n for n in names if n in arrays] for role, names in NAMES.items()}
-    twice = {role: names for role, names in found.items() if len(names) > 1}
-    if twice:
-        role, both = next(iter(twice.items()))
-        raise InputError(f"{name}: arrays {show(both)} could all be the {role}; keep one.")
-    given = {role: arrays[where[0]] for role, where in found.items() if where}
+    for role, both in found.items():
+        if len(both) > 1:
+            raise InputError(f"{name}: arrays {show(both)} could all be the {role}; keep one.")
+    given: dict[str, Any] = {role: arrays[where[0]] for role, where in found.items() if where}
     labels = hints.labels if hints.labels is not None else given.get("label")
     if labels is None:
         raise InputError(
             f"{name}: the truth is missing: save it as an array called 'label' (or y), or give it with labels=. "
             f"Found arrays {show(arrays) if list(arrays) != [''] else 'without names'}."
         )
-    n = len(np.asarray(labels))
+    flat = np.asarray(labels)
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
-    taken = {where[0] for where in found.values() if where} | {key for key in arrays if INDICES.fullmatch(key)}
-    others = {(key or hints.name): unmasked(arrays[key]) for key in arrays if key not in taken}
-    notes = []
-    names: np.ndarray | None
-    if "prediction" in given:
-        if others:
-            raise InputError(
-                f"{name}: beside 'prediction' there are arrays {show(others)}, which mean nothing here. Drop them, or "
-                f"name them as they should be: {', '.join(names[0] for names in NAMES.values())}."
-            )
-        predictions: Any = given["prediction"]
-        names = given.get("configuration")
-    else:
-        odd = {key: array.shape for key, array in others.items() if array.ndim not in (1, 2) or len(array) != n}
-        if odd or not others:
-            what = ", ".join(f"{key!r} {shape}" for key, shape in odd.items()) or "none"
-            raise InputError(
-                f"{name}: without an array called 'prediction', every other array is one configuration with {n} rows "
-                f"(one per label); these are not: {what}."
-            )
-        if len({array.shape[1:] for array in others.values()}) > 1:
-            raise InputError(
-                f"{name}: arrays of different widths: {show(f'{k} {a.shape}' for k, a in others.items())}."
-            )
-        predictions = np.stack(list(others.values()), axis=1)
-        names = np.array(list(others))
+    taken = {key for where in found.values() for key in where}
+    others = {
+        key or hints.name: unmasked(array)
+        for key, array in arrays.items()
+        if key not in taken and not INDICES.fullmatch(key)
+    }
+    predictions, names, classes, notes = given.get("prediction"), given.get("configuration"), given.get("classes"), []
+    if predictions is None:
+        predictions, names = _stacked(others, len(flat), name), list(others)
         notes.append("each array is one configuration, rows in sample order")
-    classes = given.get("classes")
-    if classes is None and "prediction" not in given and predictions.ndim == 3:
-        flat = np.asarray(labels)
-        classes = np.unique(flat[~pd.isna(flat)])
-        if len(classes) != predictions.shape[-1]:
-            raise InputError(
-                f"{name}: {predictions.shape[-1]} columns per configuration but {len(classes)} classes in the labels "
-                f"({show(classes)}); save the class names as an array called 'classes'."
-            )
-        notes.append("columns are the sorted classes, as scikit-learn orders them")
+        if classes is None and predictions.ndim == 3:
+            classes = np.unique(flat[~pd.isna(flat)])
+            if len(classes) != predictions.shape[-1]:
+                raise InputError(
+                    f"{name}: {predictions.shape[-1]} columns per configuration but {len(classes)} classes in the "
+                    f"labels ({show(classes)}); save the class names as an array called 'classes'."
+                )
+            notes.append("columns are the sorted classes, as scikit-learn orders them")
+    elif others:
+        raise InputError(
+            f"{name}: beside 'prediction' there are arrays {show(others)}, which mean nothing here. Drop them, or "
+            f"name them as they should be: {', '.join(names[0] for names in NAMES.values())}."
+        )
     if predictions.dtype.kind == "S":
         raise InputError(f"{name}: predictions are bytes; save text as str.")
-    folds: Any = given.get("fold")
-    if tests:
-        folds = [tests[i] for i in sorted(tests)]
     cube = as_cube(
-        predictions, labels, folds=folds, samples=_list(given.get("sample")), configurations=_list(names),
-        repeats=_list(given.get("repeat")), classes=_list(classes), groups=given.get("group"),
-        weights=given.get("weight"),
-        event=given.get("event"), kind=hints.kind, positive=_written_like(hints.positive, labels),
+        predictions, labels, folds=[tests[i] for i in sorted(tests)] if tests else given.get("fold"),
+        samples=given.get("sample"), configurations=names, repeats=given.get("repeat"), classes=classes,
+        groups=given.get("group"), weights=given.get("weight"), event=given.get("event"), kind=hints.kind,
+        positive=same(hints.positive, {str(label): label for label in np.unique(flat).tolist()}),
     )  # fmt: skip
     return cube, notes
 
 
-def _list(values: np.ndarray | None) -> Any:
-    return None if values is None else np.asarray(values)
-
-
-def _written_like(positive: Any, labels: Any) -> Any:
-    for name in np.unique(np.asarray(labels)).tolist() if positive is not None else []:
-        if str(name) == str(positive):
-            return name
-    return positive
+def _stacked(others: Mapping[str, np.ndarray], n: int, name: str) -> np.ndarray:
+    """Return arrays of one configuration each as one."""
+    odd = {key: array.shape for key, array in others.items() if array.ndim not in (1, 2) or len(array) != n}
+    if odd or not others:
+        what = ", ".join(f"{key!r} {shape}" for key, shape in odd.items()) or "none"
+        raise InputError(
+            f"{name}: without an array called 'prediction', every other array is one configuration with {n} rows "
+            f"(one per label); these are not: {what}."
+        )
+    if len({array.shape[1:] for array in others.values()}) > 1:
+        raise InputError(f"{name}: arrays of different widths: {show(f'{k} {a.shape}' for k, a in others.items())}.")
+    return np.stack(list(others.values()), axis=1)
 
 
 def _parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> Parsed:
@@ -167,47 +154,33 @@ def _parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> 
     for key, array in arrays.items():
         if np.ma.is_masked(array):
             raise InputError(f"{name}: array {key!r} is masked; Orange's Results hold no masks.")
-    rows = np.asarray(arrays["row_indices"])
-    n = len(rows)
-    probability = arrays.get("probabilities")
-    use = (
-        probability
-        if probability is not None and np.size(probability) and hints.kind != "label"
-        else arrays["predicted"]
-    )
-    use = np.asarray(use)
+    rows, actual = np.asarray(arrays["row_indices"]), np.asarray(arrays["actual"])
+    probability, n = arrays.get("probabilities", np.array([])), len(rows)
+    use = np.asarray(probability if np.size(probability) and hints.kind != "label" else arrays["predicted"])
     if use.ndim < 2 or use.shape[1] != n:
         raise InputError(f"{name}: Orange arrays have methods first, then rows; got shape {use.shape} for {n} rows.")
-    m = use.shape[0]
-    learners = [str(x) for x in arrays.get("learner_names", [f"method {i}" for i in range(m)])]
-    actual = np.asarray(arrays["actual"])
-    frame = pd.DataFrame({"sample": np.tile(rows, m), "configuration": np.repeat(learners, n)})
-    classes = arrays.get("class_values")
-    if classes is not None and len(classes):
-        frame["label"] = np.tile(np.asarray(classes)[actual.astype(int)], m)
-    else:
-        frame["label"] = np.tile(actual.astype(int) if use.ndim == 3 else actual, m)
+    classes = np.asarray(arrays.get("class_values", []))
+
+    def named(codes: np.ndarray) -> np.ndarray:
+        return np.asarray(classes[codes.astype(int)]) if len(classes) else codes
+
     notes = []
+    one = pd.DataFrame({"sample": rows, "label": named(actual.astype(int) if use.ndim == 3 else actual)})
     if "folds" in arrays:
-        fold = _orange_folds(np.asarray(arrays["folds"]), n, name)
-        frame["fold"] = np.tile(fold, m)
-    count = pd.Series(rows).groupby(rows).cumcount().to_numpy()
-    if count.any():
-        frame["repeat"] = np.tile(count, m)
-        if "fold" in frame:
-            frame["fold"] = np.tile(folds_within_repeats(count, fold), m)
-        notes.append(f"{count.max() + 1} repeats were read off row indices that return")
+        one["fold"] = _orange_folds(np.asarray(arrays["folds"]), n, name)
+    repeat = one.groupby("sample").cumcount()
+    if repeat.any():
+        one["repeat"] = repeat
+        if "fold" in one:
+            one["fold"] = folds_within_repeats(repeat.to_numpy(), one["fold"])
+        notes.append(f"{repeat.max() + 1} repeats were read off row indices that return")
+    learners = [str(x) for x in arrays.get("learner_names", [f"method {i}" for i in range(len(use))])]
+    frame = pd.concat([one.assign(configuration=learner) for learner in learners], ignore_index=True)
     if use.ndim == 2:
-        guess = use.ravel()
-        if classes is not None and len(classes):
-            frame["prediction"] = np.asarray(classes)[guess.astype(int)]
-        else:
-            frame["prediction"] = guess
-        return Parsed(frame, {None: "prediction"}, notes=notes)
-    names = [str(x) for x in classes] if classes is not None else [str(i) for i in range(use.shape[2])]
-    for k in range(use.shape[2]):
-        frame[f"p{k}"] = use[:, :, k].ravel()
-    return Parsed(frame, {label: f"p{k}" for k, label in enumerate(names)}, notes=notes)
+        return Parsed(frame.assign(prediction=named(use.ravel())), {None: "prediction"}, notes=notes)
+    names = texts(classes) if "class_values" in arrays else [str(k) for k in range(use.shape[2])]
+    columns = {f"p{k}": use[:, :, k].ravel() for k in range(use.shape[2])}
+    return Parsed(frame.assign(**columns), dict(zip(names, columns, strict=False)), notes=notes)
 
 
 def _orange_folds(folds: np.ndarray, n: int, name: str) -> np.ndarray:

@@ -19,11 +19,13 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.make import as_cube, class_names
+from cvstats.cube.arrays import class_names
+from cvstats.cube.make import as_cube
 
 from . import _report
+from ._columns import NUMBER
 from ._gate import needed
-from ._layout import NUMBER, ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)
@@ -72,7 +74,7 @@ LAYOUT = Layout(
     title="long table (sample, configuration, [repeat], [fold], prediction or prediction_<class>, label)",
     needs=("sample", r"prediction(_.+)?"),
     lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
-    unlike="OpenML (row_id; its `sample` is a learning-curve index), PyCaret (prediction_label), mljar (target)",
+    # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
     knows=(*KEYS, *SETTLED, *TRUTHS),
     parse=parse,
     chunked=True,
@@ -104,47 +106,26 @@ def long_frame(cube: xr.DataArray) -> pd.DataFrame:
     if extra:
         raise InputError(f"a long table has no place for dims {show(extra)}; write a .nc file, or select from them.")
     report = _report.read(cube) or {}
-    dims = [dim for dim in DIMS if dim in cube.dims]
+    dims = [str(dim) for dim in cube.dims if dim in DIMS]
     order = report.get("row_order") or []
-    order = order if set(order) == set(dims) else [str(dim) for dim in cube.dims if dim in dims]
-    ordered = cube.transpose(*order, *(["label_class"] if "label_class" in cube.dims else []))
-    shape = tuple(cube.sizes[dim] for dim in order)
-    index = dict(zip(order, np.indices(shape, sparse=True), strict=True))
-    columns: dict[str, Any] = {}
-    for name in (*FIRST, "prediction", *LAST, *_others(cube)):
-        if name == "prediction":
-            columns |= _values(ordered)
-        elif name in cube.coords and (name in dims or cube[name].dims):
-            variable = cube[name].transpose(*[dim for dim in order if dim in cube[name].dims])
-            picked = variable.values[tuple(index[str(dim)] for dim in variable.dims)]
-            columns[name] = np.broadcast_to(picked, shape).ravel()
-    for name, value in _unsettled(cube).items():
-        columns[name] = value
-    frame = pd.DataFrame(columns)
+    if "label_class" in cube.dims:
+        classes = {name: f"{PREFIX}{name}" for name in cube["label_class"].values}
+        table = cube.to_dataset(dim="label_class").rename(classes)
+    else:
+        classes = {None: "prediction"}
+        table = cube.to_dataset(name="prediction")
+    frame = table.to_dataframe(dim_order=order if set(order) == set(dims) else dims).reset_index()
+    if str(cube["kind"].item()) == "label":
+        names = np.array([*(class_names(cube) or []), None], dtype=object)
+        frame["prediction"] = names[frame["prediction"].fillna(-1).astype(int)]
+    known = (*FIRST, *classes.values(), *LAST)
+    rest = [str(name) for name in cube.coords if name not in known and len(cube[name].dims) == 1]
+    kept = [name for name in known if name in frame and (name not in cube.coords or cube[name].dims)]
+    frame = frame[kept + [name for name in rest if name != "label_class"]].assign(**_unsettled(cube))
     if report.get("missing_cells") and not report.get("blank_rows"):
-        values = [name for name in frame.columns if name == "prediction" or name.startswith("prediction_")]
-        frame = frame[frame[values].notna().any(axis=1)].reset_index(drop=True)
+        frame = frame[frame[list(classes.values())].notna().any(axis=1)].reset_index(drop=True)
     as_read = report.get("columns") or []
     return frame[as_read] if set(as_read) == set(frame.columns) else frame
-
-
-def _others(cube: xr.DataArray) -> list[str]:
-    known = {*FIRST, *LAST, "label_class"}
-    return [str(name) for name in cube.coords if name not in known and len(cube[name].dims) == 1]
-
-
-def _values(cube: xr.DataArray) -> dict[str, np.ndarray]:
-    if "label_class" in cube.dims:
-        return {
-            f"prediction_{name}": cube.isel(label_class=k).values.ravel()
-            for k, name in enumerate(cube["label_class"].values)
-        }
-    values = cube.values.ravel()
-    if str(cube["kind"].item()) == "label":
-        names = class_names(cube) or []
-        table = np.array([*names, None], dtype=object)
-        values = table[np.where(np.isnan(values), -1, values).astype(int)]
-    return {"prediction": values}
 
 
 def _unsettled(cube: xr.DataArray) -> dict[str, Any]:

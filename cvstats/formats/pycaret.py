@@ -2,76 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, row_ids, texts
+from ._columns import words
+from ._layout import TRUTHS, Hints, Layout, Parsed, chosen, class_columns, in_our_words, of_both_classes, others
 
 SCORE = "prediction_score"
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Turn the single score, which is the probability of the *predicted* class, into that of each class."""
-    raw = [name for name in frame.columns if name.startswith(SCORE + "_")]
-    sample, note = row_ids(frame)
-    notes = [note]
-    out = pd.DataFrame({"sample": sample, "configuration": hints.name})
-    features = [
-        name
-        for name in frame.columns
-        if not name.startswith("prediction_") and name not in (ROW_NAMES, "sample", "fold")
-    ]
+    raw = class_columns(frame.columns, f"{SCORE}_(.*)")
+    features = [name for name in others(frame, ("sample", "fold")) if not name.startswith("prediction_")]
     truth = _truth(frame, features, raw, hints)
-    if truth is not None:
-        out["label"] = frame[truth]
-        notes.append(f"the truth is column {truth!r}")
-    if "fold" in frame.columns:
-        out["fold"] = frame["fold"]
-    values: dict[Any, str] = {None: "prediction_label"}
-    if hints.kind == "label" or (not raw and SCORE not in frame.columns):
-        out["prediction_label"] = frame["prediction_label"]
-    elif raw:
-        values = {name[len(SCORE) + 1 :]: name for name in raw}
-        out = out.join(frame[raw])
-    else:
-        label = hints.labels if truth is None else frame[truth]
-        classes = sorted(
-            {*texts(pd.unique(pd.Series(label).dropna())), *texts(frame["prediction_label"].dropna().unique())}
-        )
+    notes = [] if truth is None else [f"the truth is column {truth!r}"]
+    values = chosen(raw, "prediction_label", hints)
+    if not raw and SCORE in frame.columns and hints.kind != "label":
+        classes = sorted(words(hints.labels if truth is None else frame[truth]) | words(frame["prediction_label"]))
         if len(classes) != 2:
             raise InputError(
                 f"PyCaret: `prediction_score` is the probability of the predicted class only, which does not give the "
                 f"probabilities of {len(classes)} classes. Save predict_model(..., raw_score=True), "
                 "or read kind='label'."
             )
-        score = frame[SCORE].to_numpy(float)
-        said = np.array(texts(frame["prediction_label"]))
-        out["p0"], out["p1"] = (
-            np.where(said == classes[0], score, 1 - score),
-            np.where(said == classes[1], score, 1 - score),
-        )
-        values = {classes[0]: "p0", classes[1]: "p1"}
+        frame, values = of_both_classes(frame, frame["prediction_label"], frame[SCORE].to_numpy(float), classes)
         notes.append("`prediction_score` belongs to the predicted class; it was turned into class probabilities")
     ignored = [name for name in features if name != truth]
-    return Parsed(out, values, ignored=ignored, notes=notes)
+    return in_our_words(frame, {"label": truth, "fold": "fold"}, values, notes, ignored=ignored)
 
 
-def _truth(frame: pd.DataFrame, features: list[str], raw: list[str], hints: Hints) -> str | None:
+def _truth(frame: pd.DataFrame, features: list[str], raw: dict[str, str], hints: Hints) -> str | None:
     """Return the target: by a common name, else the only feature column that holds the predicted classes."""
     if hints.labels is not None:
         return None
     named = [name for name in TRUTHS if name in features]
-    if not named:
-        guessed = set(texts(frame["prediction_label"].dropna().unique())) | {name[len(SCORE) + 1 :] for name in raw}
-        if raw or SCORE in frame.columns:
-            found = {
-                name: set(texts(frame[name].dropna().unique())) for name in features if frame[name].nunique() <= 1000
-            }
-            named = [name for name, values in found.items() if values <= guessed or (not raw and guessed <= values)]
+    if not named and (raw or SCORE in frame.columns):
+        guessed = words(frame["prediction_label"]) | set(raw)
+        found = {name: words(frame[name]) for name in features if frame[name].nunique() <= 1000}
+        named = [name for name, values in found.items() if values <= guessed or (not raw and guessed <= values)]
     if len(named) != 1:
         raise InputError(
             f"PyCaret: the target could be {show(named or features)}; say which with columns={{'label': <column>}}."
@@ -84,7 +54,7 @@ LAYOUT = Layout(
     title="PyCaret predict_model() (prediction_label, prediction_score or prediction_score_<class>, the target)",
     needs=("prediction_label",),
     lacks=("configuration",),
-    unlike="our long table with classes called label and score",
+    # not to be confused with our long table with classes called label and score
     knows=("sample", "fold", "prediction_score(_.+)?", *TRUTHS),
     parse=parse,
 )

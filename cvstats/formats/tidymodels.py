@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import (
-    Hints,
-    Layout,
-    Parsed,
-    first_is_constant,
-    natural_column,
-    refuse_unused,
-    repeats_of_iterations,
-    texts,
-    tuple_names,
-)
+from ._columns import first_is_constant, natural_column, refuse_unused, repeats_of_iterations, texts, tuple_names, words
+from ._layout import Hints, Layout, Parsed, chosen, class_columns, in_our_words
 
-CLASS = ".pred_"
-KNOWN = (".pred", ".pred_class", ".pred_time", ".row", ".config", "id", "id2", ".eval_time", "label")
+SINGLE = (".pred_time", ".pred", ".pred_class")
+KNOWN = (*SINGLE, ".row", ".config", "id", "id2", ".eval_time", "label")
 
 
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
@@ -31,70 +23,58 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             "the file holds survival probabilities at several times (.eval_time), not one prediction per sample; "
             "collect .pred_time instead, or keep one time and map the columns with columns={...}."
         )
-    value = _values(frame, hints)
-    configuration = frame[".config"] if ".config" in frame.columns else pd.Series(hints.name, index=frame.index)
-    if "configuration" in hints.mapped:
-        configuration = frame["configuration"]
-    elif ".config" in frame.columns and "wflow_id" in frame.columns:  # a workflow set, whose workflows share .config
-        configuration = tuple_names(frame, ["wflow_id", ".config"])
-    known = (*KNOWN, *hints.mapped)
-    others = [name for name in frame.columns if name not in known and not name.startswith(".pred")]
-    outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, others, list(value), hints)
-    out = pd.DataFrame({"sample": frame[".row"], "configuration": configuration})
-    for column in value.values():
-        out[column] = frame[column]
-    notes, averaged = [], False
-    if "id" not in frame.columns:
-        averaged = True
-        notes.append("no `id` column: collect_predictions(summarize = TRUE) has averaged the repeats")
-    elif "id2" in frame.columns:
-        out["repeat"], out["fold"] = frame["id"], frame["id2"]
-    elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
-        out["fold"] = frame["id"]
-    else:
-        refuse_unused(frame, [frame[".row"], configuration], [name for name in others if name != outcome])
-        out["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
-        notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
-    if outcome is not None:
-        out["label"] = frame[outcome]
-        notes.append(f"the outcome is column {outcome!r}")
-        if ".pred_time" in value.values():
-            out["label"], event = _survival(frame[outcome])
-            if "event" not in frame.columns:
-                out["event"] = event
-    extras = [name for name in others if name != outcome]
-    return Parsed(
-        out.join(frame[extras]),
-        value,
-        extras,
-        kind="value" if {".pred_time", ".pred"} & set(value.values()) else None,
-        notes=notes,
-        averaged=averaged,
-    )
-
-
-def _values(frame: pd.DataFrame, hints: Hints) -> dict[str | None, str]:
-    levels = [name for name in frame.columns if name.startswith(CLASS) and name not in KNOWN]
-    if levels and hints.kind != "label":
-        return {name[len(CLASS) :]: name for name in levels}
-    single = [name for name in (".pred_time", ".pred", ".pred_class") if name in frame.columns]
-    if not single:
+    single = next((name for name in SINGLE if name in frame.columns), "")
+    levels = class_columns((name for name in frame.columns if name not in KNOWN), r"\.pred_(.*)")
+    values = chosen(levels, single, hints)
+    if values == {None: ""}:
         raise InputError(
             f"no usable prediction column among {show(c for c in frame.columns if c.startswith('.pred'))}."
         )
-    return {None: single[0]}
+    configuration = _configuration(frame, hints)
+    roles: dict[str, Any] = {"sample": ".row", "configuration": configuration}
+    known = (*KNOWN, *hints.mapped)
+    rest = [name for name in frame.columns if name not in known and not name.startswith(".pred")]
+    outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, rest, set(values), hints)
+    rest = [name for name in rest if name != outcome]
+    notes = []
+    if "id" not in frame.columns:
+        notes.append("no `id` column: collect_predictions(summarize = TRUE) has averaged the repeats")
+    elif "id2" in frame.columns:
+        roles |= {"repeat": "id", "fold": "id2"}
+    elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
+        roles["fold"] = "id"
+    else:
+        refuse_unused(frame, [frame[".row"], configuration], rest)
+        roles["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
+        notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
+    if outcome is not None:
+        roles["label"] = outcome
+        notes.append(f"the outcome is column {outcome!r}")
+        if ".pred_time" in values.values():
+            roles["label"], event = _survival(frame[outcome])
+            roles |= {} if "event" in frame.columns else {"event": event}
+    kind = "value" if {".pred_time", ".pred"} & set(values.values()) else None
+    return in_our_words(frame, roles, values, notes, rest, kind=kind, averaged="id" not in frame.columns)
+
+
+def _configuration(frame: pd.DataFrame, hints: Hints) -> pd.Series:
+    """Return what names the configurations; the workflows of a workflow set share .config."""
+    if "configuration" in hints.mapped:
+        return frame["configuration"]
+    if {".config", "wflow_id"} <= {*frame.columns}:
+        return tuple_names(frame, ["wflow_id", ".config"])
+    return frame.get(".config", pd.Series(hints.name, index=frame.index))
 
 
 def _outcome(
-    frame: pd.DataFrame, configuration: pd.Series, others: list[str], classes: list[str | None], hints: Hints
+    frame: pd.DataFrame, configuration: pd.Series, rest: list[str], classes: set[str | None], hints: Hints
 ) -> str | None:
     """Return the one column that varies within a configuration: tuning values do not."""
     if hints.labels is not None:
         return None
-    named = {str(name) for name in classes if name is not None}
-    found = [name for name in others if not first_is_constant(configuration, frame[name])]
-    if named:
-        found = [name for name in found if set(texts(frame[name].dropna().unique())) <= named]
+    found = [name for name in rest if not first_is_constant(configuration, frame[name])]
+    if None not in classes:
+        found = [name for name in found if words(frame[name]) <= classes]
     if len(found) != 1:
         raise InputError(
             f"tidymodels: the outcome could be {show(found) or 'no column'}; "
@@ -114,7 +94,7 @@ LAYOUT = Layout(
     name="tidymodels",
     title="tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
     needs=(r"\.row", r"\.pred.*"),
-    unlike="collect_metrics() (.metric, .estimator), which holds scores",
+    # not to be confused with collect_metrics() (.metric, .estimator), which holds scores
     knows=tuple(re.escape(name) for name in KNOWN),
     parse=parse,
 )

@@ -7,7 +7,8 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, is_number, numbers_of, numeric, texts
+from ._columns import is_number, numbers_of, numeric, texts
+from ._layout import ROW_NAMES, Hints, Layout, Parsed
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -59,7 +60,7 @@ LAYOUT = Layout(
     title="wide table (sample, label, [fold], one column per configuration)",
     needs=("sample", "label"),
     lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
-    unlike="the long table, which has a column called prediction",
+    # not to be confused with the long table, which has a column called prediction
     knows=KEYS,
     parse=parse,
     chunked=True,

@@ -14,9 +14,8 @@ import xarray as xr
 from cvstats._check import InputError, Rng, entropy, show, warn
 from cvstats._results import names_of
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import aligned, map_batches
-from cvstats.cube.blocks import problem_on, surveyed
-from cvstats.cube.make import check_form
+from cvstats.cube.align import aligned
+from cvstats.cube.arrays import check_form, map_batches, problem_on, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Draws, given_draws
@@ -224,7 +223,8 @@ def select_and_judge(
             return _labelled(out, metrics, [out.value], {}, listed)
         nothing = Decision(np.array([-1]), None if out.share is None else out.share[None])
         judged = verdicts(metrics, Setting(out.problem, draws, weights, judges), out.decision, nothing, rules)
-        return _labelled(out, metrics, [row[0].value for row in judged.each], judged.parameters, listed)
+        values = [row[0].value for row in judged.each]
+        return _labelled(out.judged(values), metrics, values, judged.parameters, listed)
 
     found = map_batches(one, cube, judge_cube)
     return found.assign_coords(by=chooser.name) if listed or chooser is not metrics[0] else found

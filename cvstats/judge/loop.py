@@ -7,7 +7,7 @@ judged, so that blocks may live anywhere and merge exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
 from cvstats.adjust import Adjustment, Fitted
-from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
+from cvstats.cube.arrays import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Problem, kernel
 from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel
@@ -70,6 +70,14 @@ class Decision:
         """Return what some draws decided."""
         return Decision(self.place[draws], None if self.share is None else self.share[draws])
 
+    def rates(self, usable: np.ndarray, size: int) -> np.ndarray:
+        """Return how often each configuration won, or its mean share, in draws that are usable."""
+        if not usable.any():
+            return np.full(size, np.nan)
+        if self.share is not None:
+            return np.asarray(self.share[usable].mean(axis=0))
+        return np.asarray(np.bincount(self.place[usable], minlength=size) / usable.sum())
+
     @property
     def empty(self) -> np.ndarray:
         """Which draws decided nothing."""
@@ -89,6 +97,11 @@ class Outcome:
     score_variance: np.ndarray  # (configuration,) over usable draws
     n_redrawn: int
     share: np.ndarray | None = None  # (configuration,) of the mixture that all samples choose
+
+    def judged(self, values: Iterable[np.ndarray]) -> Outcome:
+        """Return the outcome of draws that something was decided in and some of `values` (draw,) judge."""
+        usable = self.usable & np.logical_or.reduce([~np.isnan(value) for value in values])
+        return replace(self, usable=usable, win_rate=self.decision.rates(usable, len(self.problem.eligible)))
 
     def notes(self) -> tuple[str, ...]:
         """Return what must be said of draws that were skipped or drawn again."""
@@ -123,7 +136,8 @@ class _Score:
     batch: int | None
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
-        scorer = kernel(self.metric, block, max(draws.total for draws in self.several), gaps=block.gaps)
+        total = max(*(draws.total for draws in self.several), float(block.n))
+        scorer = choosing_kernel(self.metric, block, total, gaps=block.gaps)
         check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         tables = [np.empty((draws.times, len(columns))) for draws in self.several]
         for draws, table in zip(self.several, tables, strict=True):
@@ -177,12 +191,12 @@ def decide(
         if not in_place:
             value = _judge_apart(metric, known, judges, draws, judge, Decision(place), rules)
         usable = usable & ~np.isnan(value)
-    size = len(known.eligible)
-    rate = np.bincount(place[usable], minlength=size) / usable.sum() if usable.any() else np.full(size, np.nan)
+    size, decision = len(known.eligible), Decision(place)
+    rate = decision.rates(usable, size)
     score, spread = np.full((2, size), np.nan)
     score[places], spread[places] = best.score, variance
     redrawn = int((best.redrawn > 0).sum())
-    return Outcome(known, Decision(place), np.where(usable, value, np.nan), usable, rate, score, spread, redrawn)
+    return Outcome(known, decision, np.where(usable, value, np.nan), usable, rate, score, spread, redrawn)
 
 
 def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcome:
@@ -210,8 +224,8 @@ def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcom
     there = np.concatenate(usable) & ~decision.empty
     score = np.full(size, np.nan)
     score[places] = choosing_kernel(metric, block, float(own.n), rules.adjust).scores(everything)[0]
-    rate = whole[1:][there].mean(axis=0) if there.any() else np.full(size, np.nan)
     nothing, n_redrawn = np.full(own.times, np.nan), int((np.concatenate(redrawn) > 0).sum())
+    rate = decision.rates(there, size)
     return Outcome(known, decision, nothing, there, rate, score, np.full(size, np.nan), n_redrawn, whole[0])
 
 

@@ -12,9 +12,10 @@ from cvstats.adjust import Adjustment, Fitted, TableMetric
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import Candidates, votes
 from cvstats.kernels.problem import LabelCheck
+from cvstats.kernels.sums import settled
 from cvstats.metrics import Metric, brier, mse, rmse
 
-DIGITS = 12  # of means over folds: those that differ by rounding alone are tied
+DIGITS = 12  # of scores of fitted probabilities
 
 
 def label_check(metric: Metric, problem: Problem) -> LabelCheck:
@@ -50,7 +51,7 @@ class FoldKernel:
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise and the scores, both (draw, m)."""
         score = self.scores(weights)
-        return np.round(self.metric.sign * score, DIGITS), score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
@@ -102,7 +103,7 @@ class AdjustedKernel:
             with np.errstate(divide="ignore", invalid="ignore"):
                 value = TableMetric(self.metric)(cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
             value = np.where(np.isnan(cuts.threshold), np.nan, value)
-            return value, self.metric.sign * value
+            return settled(value), self.metric.sign * value
         score = np.empty((len(counts), data.p.shape[-2]))
         every = np.arange(len(counts))
         for j in range(score.shape[1]):
@@ -111,7 +112,8 @@ class AdjustedKernel:
             own = replace(data, p=np.repeat(column, len(counts), axis=-2))
             scorer = choosing_kernel(self.metric, adjusted(self.metric, own, fitted), self.total)
             score[:, j] = scorer.judged(counts, every)
-        return np.round(self.metric.sign * score, DIGITS), score
+        fine = np.round(score, DIGITS) if data.kind == "probability" else score  # maps that separate are all perfect
+        return settled(self.metric.sign * fine), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""

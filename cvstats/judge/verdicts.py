@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.adjust import Fitted
-from cvstats.cube.blocks import map_blocks, surveyed
+from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
@@ -116,6 +116,7 @@ def verdicts(
     blank = np.full((len(metrics), len(parts), 5, times), np.nan)
     single = np.full((len(metrics), len(parts), 3), np.nan)
     learned: dict[str, np.ndarray] = {}
+    nothing = decision.empty
     last: Fitted | None = None
     if won.size:
         bench = _Bench(_gathered(known, won), _gathered(other, won), won, rules)
@@ -132,8 +133,10 @@ def verdicts(
             right = right[:, inside] if judge is None else right
             some = decision.take(slice(start, stop))
             fitted = bench.fitted(some, counts)
-            for name, value in ({} if fitted is None else fitted.parameters).items():
-                learned.setdefault(name, np.full(times, np.nan))[start:stop] = value
+            if fitted is not None:
+                nothing[start:stop] |= fitted.undefined
+                for name, value in fitted.parameters.items():
+                    learned.setdefault(name, np.full(times, np.nan))[start:stop] = value
             for number, metric in enumerate(metrics):
                 problem, index = bench.problem(metric, some, fitted)
                 if index is None or number not in memory:
@@ -150,7 +153,6 @@ def verdicts(
                     rows[3] = ends[number].scores(counts[:, inside] * part)
     if final.empty[0]:
         single[:] = blank[:, :, [1, 3]] = np.nan
-    nothing = decision.empty
     table: list[list[Verdict]] = []
     for number in range(len(metrics)):
         row = []

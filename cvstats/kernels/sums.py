@@ -73,7 +73,7 @@ class SumKernel:
         self.m, self.r = problem.p.shape[-2:]
         self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
         self.divisor = 1.0
-        parts, present = self._ingredients(problem, scan(problem.p).gaps if gaps is None else gaps)
+        parts, present = self._ingredients(problem, scan(problem.p)[2] if gaps is None else gaps)
         self.begun = np.ones((self.m, self.width), bool)
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)
@@ -150,7 +150,7 @@ class SumKernel:
             if self.width > 1:
                 table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
             score[:, some] = table
-        return (score if self.metric.sign > 0 else -score), score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
@@ -159,11 +159,13 @@ class SumKernel:
         for start in range(0, len(index), step):
             now = slice(start, start + step)
             left, mine = weights[now].astype(float if weights.dtype.kind == "f" else self.dtype), index[now]
-            own = [part if len(part) == 1 else part.reshape(self.m, self.width, -1)[mine] for part in self.labels]
-            labels = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
-            own = [part.reshape(self.m, self.width, -1)[mine] for part in self.parts]
-            sums = [np.einsum("bn,brn->br", left, part) for part in own]
-            table = np.broadcast_to(self._formula(sums, labels), (len(left), self.width))
+            own = [
+                part if len(part) == 1 or self.m == 1 else part.reshape(self.m, self.width, -1)[mine]
+                for part in (*self.parts, *self.labels)
+            ]
+            each = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
+            table = self._formula(each[: len(self.parts)], each[len(self.parts) :])
+            table = np.broadcast_to(table, (len(left), self.width))
             out[now] = table[:, 0] if self.width == 1 else over_repeats(table, self.begun[mine])
         return out
 
@@ -181,3 +183,9 @@ def _added(part: np.ndarray) -> np.ndarray:
     if part.dtype != bool:
         return add_up(np.moveaxis(part, -1, 0))
     return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 46)), exponent - 46))

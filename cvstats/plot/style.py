@@ -64,9 +64,10 @@ def finished(ax: Axes, title: str = "", *, x: str = "", y: str = "", grid: str =
 
 
 def literal(texts: Iterable[Text]) -> None:
-    """Show texts as they are: a ``$`` in a user's name is no formula."""
+    """Show texts as they are: a ``$`` in a user's name is no formula, a ``_`` no error of TeX."""
     for text in texts:
         text.set_parse_math(False)
+        text.set_usetex(False)
 
 
 def width_of(ax: Axes) -> float:

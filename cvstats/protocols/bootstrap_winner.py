@@ -12,9 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, check_option, entropy
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_form
+from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
@@ -157,11 +155,12 @@ def winner(
         inner = check_inner(_same_repeats(cube, inner), inner)
         if cube.sizes["configuration"] == 1:
             notes.append("`inner` is not used: with one configuration nothing is chosen")
-        elif not asked.simple:
-            notes.append("`inner` is not used: it serves one configuration that is picked and judged by one metric")
+        elif not asked.rules.plain or asked.subgroup is not None:
+            notes.append("`inner` is not used: it serves one configuration that is picked by its pooled score")
         elif estimator != "bbc_ncv":
+            crooked = next((one for one in metrics if not one.linear), chooser).name
             notes.append(
-                f"`inner` is not used: {chooser.name} is not linear in the values of single samples, which smoothing "
+                f"`inner` is not used: {crooked} is not linear in the values of single samples, which smoothing "
                 "nested cross-validation over draws takes; ncv() uses it"
             )
 
@@ -183,7 +182,7 @@ def _estimator(cube: xr.DataArray, asked: Request, inner: xr.DataArray | None, r
         return "bbc_x"
     if any(metric.family in ("rank", "custom") for metric in every):
         return "bbc"
-    if inner is not None and asked.simple and asked.by.linear:
+    if inner is not None and asked.rules.plain and asked.subgroup is None and all(one.linear for one in asked.metrics):
         return "bbc_ncv"
     return "bbc_cross_repeat" if cube.sizes.get("repeat", 1) > 1 and _repeats_alike(cube) else "bbc"
 
@@ -216,11 +215,11 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
         return [case.estimated(case.anchored(gap)) for case, gap in zip(cases, gaps, strict=True)]
     anchored = [case.anchored(case.value - case.anchor) for case in cases]
     if inner is not None:
-        smooth = _smoothed_ncv(cube, inner, run, rules)
-        if np.isnan(smooth):
+        smooth = _smoothed_ncv(cube, inner, run, asked)
+        if np.isnan(smooth).any():
             name = asked.by.name
             asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
-        anchored = [(one + smooth) / 2 for one in anchored]
+        anchored = [(one + other) / 2 for one, other in zip(anchored, smooth, strict=True)]
     return [case.estimated(value) for case, value in zip(cases, anchored, strict=True)]
 
 
@@ -260,13 +259,13 @@ def _same_repeats(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     return cube.sel(repeat=inner["repeat"].values)
 
 
-def _smoothed_ncv(cube: xr.DataArray, inner: xr.DataArray, run: Run, rules: Rules) -> float:
-    """Return nested cross-validation with each outer fold's choice replaced by its win rates over draws.
+def _smoothed_ncv(cube: xr.DataArray, inner: xr.DataArray, run: Run, asked: Request) -> np.ndarray:
+    """Return nested cross-validation with each outer fold's choice replaced by its win rates over draws, by metric.
 
     A sample's value is the mean of all configurations' values, weighted by how often draws of its fold's inner
     predictions choose them.
     """
-    metric, outer = run.cases[0].metric, _same_repeats(cube, inner)
+    by, outer, rules = asked.by, _same_repeats(cube, inner), replace(asked.rules, progress=False)
     folds, values = inner["outer_fold"].values, []
     for repeat in range(outer.sizes.get("repeat", 1)):
         held = outer.isel(repeat=[repeat]) if "repeat" in outer.dims else outer
@@ -275,8 +274,8 @@ def _smoothed_ncv(cube: xr.DataArray, inner: xr.DataArray, run: Run, rules: Rule
         rates = []
         for number, name in enumerate(folds):
             training = inside.isel(outer_fold=number, sample=fold != name).drop_vars("fold", errors="ignore")
-            draws = make_draws(training, metric, run.draws.times, rules.seed, None)
-            rates.append(decide(metric, problem_on(training, metric), draws, rules).win_rate)
+            draws = make_draws(training, by, run.draws.times, rules.seed, None)
+            rates.append(decide(by, problem_on(training, by), draws, rules).win_rate)
         share = np.array(rates)[pd.Index(folds).get_indexer(fold)]
-        values.append(mixed_score(metric, problem_on(held, metric, compete=False), share))
-    return float(np.mean(values))
+        values.append([mixed_score(one, problem_on(held, one, compete=False), share) for one in asked.metrics])
+    return np.asarray(np.mean(values, axis=0))

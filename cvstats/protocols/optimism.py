@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, entropy, show, warn
 from cvstats._results import call_text, result
-from cvstats.cube.align import batch_dims
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
-from cvstats.judge import scored
+from cvstats.adjust import Adjustment
+from cvstats.cube.arrays import batch_dims, check_cube, problem_on
+from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
+from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics import Metric
 from cvstats.resample import Draws, Given, Part, given_draws, make_draws
-from cvstats.select import label_keys, ranking
+from cvstats.select import label_keys, ranking, select_best
 
 
 def optimism_curve(
     cube: xr.DataArray,
     metric: str | Metric,
     *,
+    by: str | Metric | None = None,
+    adjust: Adjustment | Sequence[Adjustment] | None = None,
+    average: str = "pooled",
     sizes: Sequence[int] | None = None,
     draws: xr.DataArray | Draws | None = None,
     times: int = 200,
@@ -44,6 +48,9 @@ def optimism_curve(
         Predictions made by `as_cube`.
     metric : str or Metric
         Name, such as ``"auc"``, or metric.
+    by, adjust, average : as in `bbc`
+        What chooses, what is done with predictions, and how folds are averaged. Mixtures have no curve: in a subset
+        they would be other mixtures.
     sizes : sequence of int, optional
         Numbers of configurations; by default about 25 from 1 to all.
     draws : DataArray, optional
@@ -79,15 +86,28 @@ def optimism_curve(
     >>> curve = cs.optimism_curve(cube, "accuracy", sizes=[1, 30], times=100, rng=1)
     >>> bool(curve.optimism[1] > curve.optimism[0])
     True
+    >>> cube = cs.example_cube().isel(repeat=0, configuration=slice(0, 20))
+    >>> both = cs.optimism_curve(cube, "accuracy", adjust=cs.cut("youden"), sizes=[1, 20], times=50, rng=1)
+    >>> bool(both.optimism[0] > 0)  # one configuration, but its threshold was chosen too
+    True
     """
     check_cube(cube)
     if batch_dims(cube):
         raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
     check_count(times, "times")
-    found = bound_metric(metric, cube)
+    notes: list[str] = []
+    (found,), chooser = metrics_of([metric], by, cube, notes)
     seed = entropy(rng)
-    weights = make_draws(cube, found, times, seed, "auto").remembered() if draws is None else given_draws(draws, cube)
-    return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes)
+    rules = Rules(_Tabled(), seed=seed, adjust=adjustment_of(adjust, cube, [found]), average=average)
+    if notes:
+        warn(f"optimism_curve: {'; '.join(notes)}.")
+    if draws is None:
+        weights = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
+    else:
+        weights = given_draws(draws, cube)
+    if rules.plain and chooser is found:
+        return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes)
+    return curve_of(cube, found, _decided_tables(cube, found, chooser, weights, rules), seed, sizes, chooser)
 
 
 Tables = tuple[Problem, list[np.ndarray]]
@@ -99,15 +119,49 @@ def score_tables(cube: xr.DataArray, metric: Metric, draws: Draws) -> Tables:
     return scored(metric, problem_on(cube, metric), draws, Part(draws, left_out=True), everything)
 
 
+class _Tabled:
+    """The strategy "the best", which keeps the scores it was shown."""
+
+    def __call__(self, scores: np.ndarray, *, direction: str, **known: Any) -> np.ndarray:
+        """Return the best of each row."""
+        self.table = scores
+        return select_best(scores, direction=direction)
+
+
+def _decided_tables(cube: xr.DataArray, metric: Metric, by: Metric, draws: Draws, rules: Rules) -> Tables:
+    """Return what chooses in the bag, what judges out of it, and both on all samples, of eligible configurations.
+
+    Every configuration is judged in every draw as if it had won.
+    """
+    out = decide(by, problem_of(cube, by, (metric,), rules), draws, rules, judging=False)
+    assert isinstance(rules.select, _Tabled)
+    setting, judged = Setting(out.problem, draws), []
+    for place in np.flatnonzero(out.problem.eligible).tolist():
+        winner = Decision(np.where(out.usable, place, -1))
+        judged.append(verdicts((metric,), setting, winner, Decision(np.array([place])), rules).each[0][0])
+    outside = np.stack([one.value for one in judged], axis=1)
+    plain = np.array([out.score[out.problem.eligible], [one.naive for one in judged]])
+    return out.problem, [rules.select.table, outside, plain]
+
+
 def curve_of(
-    cube: xr.DataArray, metric: Metric, tables: Tables, seed: int, sizes: Sequence[int] | None = None
+    cube: xr.DataArray,
+    metric: Metric,
+    tables: Tables,
+    seed: int,
+    sizes: Sequence[int] | None = None,
+    by: Metric | None = None,
 ) -> xr.Dataset:
-    """Return the curve from scores that are known already; `seed` breaks ties as in `winner`."""
+    """Return the curve from scores that are known already; `seed` breaks ties as in `winner`.
+
+    The last table holds scores on all samples: by what chooses first, and last by what judges.
+    """
     data, (inside, outside, plain) = tables
+    chooser = metric if by is None else by
     wanted = _sizes(sizes, inside.shape[1])
     share = _shares(inside.shape[1], wanted)
-    naive = metric.sign * (share @ np.sort(metric.sign * plain[0])[::-1])
-    order = ranking(metric.sign * inside, label_keys(data.names[data.eligible]), seed)  # best in the bag first
+    naive = share @ plain[-1][np.argsort(-chooser.sign * plain[0], kind="stable")]
+    order = ranking(chooser.sign * inside, label_keys(data.names[data.eligible]), seed)  # best in the bag first
     honest = np.take_along_axis(outside, order, axis=1) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
@@ -118,7 +172,7 @@ def curve_of(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
         method="optimism_curve",
         metric=metric.name,
-        call=call_text("optimism_curve", metric=metric.name, times=len(inside), rng=seed),
+        call=call_text("optimism_curve", metric=metric.name, by=by and by.name, times=len(inside), rng=seed),
         cube=cube,
     )
 

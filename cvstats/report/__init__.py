@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +22,7 @@ from cvstats.tables.words import better, printable, several
 from .analysis import Analysis
 from .blocks import SECTIONS, Page, figures_of
 from .methods import PREPROCESSING, WRITERS, paragraph
+from .record import beside, record_of, record_text
 from .sections import headline
 
 if TYPE_CHECKING:
@@ -111,7 +113,9 @@ def report_html(
     It leads with `winner`'s estimate and interval, beside what plain cross-validation would have claimed and what the
     published BBC says; then what was read, what to keep in mind, the methods side by side, which configurations win
     how often, the cost of trying many, the methods paragraph, and how to reproduce it. All text from the data is
-    escaped. The file appears under its name only when it is complete.
+    escaped. The file appears under its name only when it is complete. Beside it stands its record,
+    ``<stem>.record.json``, which is inside the page too: versions, options, the hash of the cube and every number in
+    full precision, for ``cvstats verify report.html predictions.csv``.
 
     Parameters
     ----------
@@ -158,16 +162,23 @@ def report_html(
     """
     _check_preprocessing(preprocessing)
     target = check_folder(path)
-    check_output(target, page=True, force=force)
+    for file in (target, beside(target)):
+        check_output(file, page=True, force=force)
     template_engine()  # say what is missing before the work, not after it
     asked = {"by": by, "adjust": adjust, "subgroup": subgroup}
     analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress, **asked)
-    write_text(target, render_html(Page(analysis, title, preprocessing, command)), force=force)
+    write_report(Page(analysis, title, preprocessing, command), target, force=force)
     return target
 
 
-def render_html(page: Page) -> str:
-    """Return the report as text."""
+def write_report(page: Page, target: Path, *, force: bool = False) -> None:
+    """Write a page and its record beside it."""
+    record = record_text(record_of(page))
+    write_text(target, render_html(page, record), record, force=force)
+
+
+def render_html(page: Page, record: str | None = None) -> str:
+    """Return the report as text, with its record inside."""
     import cvstats
 
     template, css, script = template_engine()
@@ -186,6 +197,7 @@ def render_html(page: Page) -> str:
         figures=figures_of("header", analysis),
         sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,
+        record=record or record_text(record_of(page)),
         css=css,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -224,7 +236,10 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a file so that it is either there whole or not there at all."""
-    with replacing(path, page=True, force=force) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+def write_text(path: Path, text: str, record: str | None = None, *, force: bool = False) -> None:
+    """Write a file, and its record if there is one, so that each is either there whole or not there at all."""
+    texts = {path: text} if record is None else {path: text, beside(path): record}
+    with ExitStack() as stack:
+        for file, content in texts.items():
+            temporary = stack.enter_context(replacing(file, page=True, force=force))
+            temporary.write_text(content, encoding="utf-8", newline="\n")

@@ -13,16 +13,14 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
 from cvstats.compare.best import best_of
-from cvstats.cube.align import batch_dims
-from cvstats.cube.blocks import coverage
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import batch_dims, check_cube, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import bbc
 from cvstats.protocols.bootstrap_winner import winner
-from cvstats.protocols.doubts import Doubts
+from cvstats.protocols.common import Doubts
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt
@@ -91,7 +89,8 @@ class Analysis:
         self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
     @property
-    def _metrics(self) -> list[str | Metric]:
+    def metrics(self) -> list[str | Metric]:
+        """The metrics that were asked for, or the usual one."""
         asked = default_metric(self.cube) if self.asked is None else self.asked
         metrics = [asked] if isinstance(asked, (str, Metric)) else list(asked)
         if not metrics:
@@ -101,7 +100,7 @@ class Analysis:
     @cached_property
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
-        asked = self.by or self._metrics[0]
+        asked = self.by or self.metrics[0]
         return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
@@ -167,7 +166,7 @@ class Analysis:
             return None
         how: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
         how |= {**what, "inner": self.inner, "regime": self.regime}
-        return listened(self._heard, lambda: winner(self.cube, self._metrics, **how))
+        return listened(self._heard, lambda: winner(self.cube, self.metrics, **how))
 
     @cached_property
     def scores(self) -> xr.DataArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cvstats.plot.style import figure_class
@@ -81,7 +81,9 @@ class Drawing:
 
         name = f"cvstats-{self.name}-{'narrow' if narrow else 'wide'}"
         settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9.5, "hatch.linewidth": 0.6}
-        with mpl.rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
+        with mpl.rc_context(), warnings.catch_warnings():
+            mpl.rcdefaults()  # whatever the user's matplotlibrc says: the same page for everybody
+            mpl.rcParams.update(settings)  # type: ignore[arg-type]
             warnings.filterwarnings("ignore", message=r"Glyph \d+")  # the browser has the glyph
             warnings.filterwarnings("ignore", message=".*constrained_layout not applied.*")
             figure = figure_class()(figsize=(NARROW if narrow else WIDE, self.height[narrow]), layout="constrained")
@@ -105,6 +107,8 @@ class Page:
     title: str | None = None
     preprocessing: str | None = None
     command: str | None = None
+    inputs: Sequence[Mapping[str, Any]] = ()  # the files that were read: name, size, hash
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how they were read
 
 
 MakeBlocks = Callable[[Page], list[Block]]

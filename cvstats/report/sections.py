@@ -151,18 +151,24 @@ def which_win(page: Page) -> list[Block]:
     return [*([words] if words else []), *figures, configuration_table(page.analysis)]
 
 
+def listed(analysis: Analysis) -> np.ndarray:
+    """Return the places of the configurations that are listed, best plain score first."""
+    score = analysis.scores.values.astype(float)
+    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
+    return order[:MOST_ROWS]
+
+
 def configuration_table(analysis: Analysis) -> Listing:
     """Return every configuration, best plain score first."""
-    cube = analysis.cube
+    cube, order = analysis.cube, listed(analysis)
     score, rate = analysis.scores.values.astype(float), analysis.winner["win_rate"].values.astype(float)
-    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
     names = [printable(name) for name in labels_of(cube, "configuration")]
     inside = None if analysis.best is None else analysis.best["in_set"].values.astype(bool)
     extra = _shown_coords(cube)
     head = ["Configuration", f"Plain CV {analysis.name}", "Wins", *(["In best set"] if inside is not None else [])]
     numeric = [False, True, True, *([False] if inside is not None else []), *extra.values()]
     rows = []
-    for rank, at in enumerate(order[:MOST_ROWS]):
+    for rank, at in enumerate(order):
         row = [
             Cell(names[at], key=names[at]),
             Cell(analysis.number(score[at]), key=_key(score[at])),
@@ -172,8 +178,8 @@ def configuration_table(analysis: Analysis) -> Listing:
             row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
         rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
     note = "Plain CV scores are for ranking; the best of them is optimistic."
-    if len(order) > MOST_ROWS:
-        note += f" The {count(MOST_ROWS)} best of {count(len(order))} configurations are listed."
+    if len(order) < len(score):
+        note += f" The {count(len(order))} best of {count(len(score))} configurations are listed."
     head += [printable(name) for name in extra]
     return Listing(head, rows, 1, "Configurations", note, "configurations", numeric)
 

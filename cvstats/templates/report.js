@@ -23,9 +23,13 @@
     rows.sort(([a], [b]) => (a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b)));
     table.tBodies[0].append(...rows.map(([, row]) => row));
   };
+  const cellText = (cell) => {
+    const words = (cell.dataset.text ?? cell.textContent).trim();
+    return /^[=+\-@]/.test(words) && Number.isNaN(Number(words)) ? `'${words}` : words; // no formula in a spreadsheet
+  };
   const text = (source) => {
     if (source.tagName !== "TABLE") return source.textContent.trim();
-    return [...source.rows].map((row) => [...row.cells].map((cell) => (cell.dataset.text ?? cell.textContent).trim()).join("\t")).join("\n");
+    return [...source.rows].map((row) => [...row.cells].map(cellText).join("\t")).join("\n");
   };
   const fallback = (words) => {
     const area = document.createElement("textarea");

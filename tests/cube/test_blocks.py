@@ -185,14 +185,6 @@ def test_batch_dims():
     same(cs.bbc(cube.chunk(configuration=5), "accuracy", **options), cs.bbc(cube, "accuracy", **options))
 
 
-def test_hash_is_the_same_every_time_and_tells_contents_apart():
-    cube = cube_of()
-    first, again = (cs.cv(cube.chunk(configuration=5), "accuracy").attrs["cube_hash"] for _ in range(2))
-    assert first == again
-    other = cube_of(seed=1).chunk(configuration=5)
-    assert cs.cv(other, "accuracy").attrs["cube_hash"] != first
-
-
 # --- progress and threads -----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.cube.make import class_names
+from cvstats.cube.arrays import class_names
 from shared import P, Y, refusal
 
 refused = refusal(cs.as_cube)
@@ -64,6 +64,27 @@ class TestForms:
         columns = pd.MultiIndex.from_tuples([("svm", 1), ("svm", 2), ("rf", 1)])
         cube = cs.as_cube(pd.DataFrame(P, columns=columns), Y)
         assert cube["configuration"].values.tolist() == ["('svm', 1)", "('svm', 2)", "('rf', 1)"]
+
+    def test_many_levels_of_samples_are_matched(self):
+        index = pd.MultiIndex.from_product([["p", "q"], [1, 2]])
+        cube = cs.as_cube(pd.DataFrame(P, index=index), pd.Series(Y, index=index)[::-1])
+        assert cube["sample"].values.tolist() == ["('p', 1)", "('p', 2)", "('q', 1)", "('q', 2)"]
+        np.testing.assert_array_equal(cube["label"], Y)
+
+    @pytest.mark.parametrize("call", [cs.check_cube, cs.describe_cube, lambda c: cs.bbc(c, "auc"), cs.report_text])
+    @pytest.mark.parametrize("dim", ["configuration", "sample"])
+    def test_a_multi_index_is_one_clear_error(self, dim, call):
+        cube = cs.as_cube(P, Y)
+        levels = pd.MultiIndex.from_arrays([range(cube.sizes[dim]), [1] * cube.sizes[dim]], names=["a", "b"])
+        cube = cube.assign_coords(xr.Coordinates.from_pandas_multiindex(levels, dim))
+        with pytest.raises(cs.InputError, match=rf"the {dim} names are a MultiIndex of 'a', 'b'; .* as_cube\(cube\)"):
+            call(cube)
+        assert cs.as_cube(cube)[dim].values.tolist()[0] == "(0, 1)"
+
+    def test_nullable_whole_numbers_without_gaps_are_whole(self):
+        cube = cs.as_cube(P, Y, folds=pd.array([0, 1, 0, 1], "Int64"), groups=pd.array([7, 7, 8, 8], "UInt8"))
+        assert (cube["fold"].dtype, cube["fold"].values.tolist()) == (np.dtype(int), [0, 1, 0, 1])
+        assert cube["group"].values.tolist() == [7, 7, 8, 8]
 
     @pytest.mark.parametrize("dtype", ["str", "object", "category", "string", pd.StringDtype("python")])
     def test_frame_of_class_names_in_every_string_dtype(self, dtype):

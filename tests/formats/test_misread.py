@@ -1,8 +1,12 @@
 """Nothing is misread without a word: what looks like something else is read right, or refused with one clear error."""
 
 import csv
+import gzip
 import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -432,6 +436,83 @@ def test_labels_and_positive_keep_classes_apart(tmp_path, capsys):
         out = ["--labels", str(labels), "--positive", positive, "--kind", "probability"]
         assert cli.main(["describe", str(path), *out]) == 0
         assert f"positive class, {positive}\n" in capsys.readouterr().out
+
+
+def test_labels_file_shares_the_budget(tmp_path, capsys):
+    bomb = tmp_path / "y.csv.gz"
+    bomb.write_bytes(gzip.compress(b"y\n" + b"1\n" * 2**21, 9))
+    with pytest.raises(InputError, match=r"`labels`: y\.csv\.gz: the file decompresses to more than 1,000,000 bytes"):
+        read_predictions(save(tmp_path, "sample,prediction\n1,0.5\n2,0.25\n"), labels=bomb, max_bytes=10**6)
+
+
+# -- columns mean what they mean in pandas
+
+TABLE = pd.DataFrame(
+    {
+        "sample": [f"s{i}" for i in range(6)] * 2, "configuration": ["a"] * 6 + ["b"] * 6, "fold": [0, 1, 2] * 4,
+        "prediction": [0.5, 0.25, 0.75, 0.125, 0.5, 1, 0, 0.25, 0.5, 1, 0.75, 0.5], "label": [0, 1] * 6,
+        "weight": [1.0, 2.0, 0.5] * 4,
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.convert_dtypes(),
+        lambda t: t.astype({"sample": "category", "configuration": "category", "fold": "category"}),
+        lambda t: t.astype({"label": "category", "prediction": "Float64", "weight": "Float32", "fold": "Int8"}),
+        lambda t: t.astype({"sample": "string", "configuration": object, "label": "boolean"}),
+        lambda t: t.astype({"sample": pd.CategoricalDtype([f"s{i}" for i in range(9, -1, -1)])}),
+        lambda t: t.set_index(["sample", "configuration"]),
+    ],
+    ids=["nullable", "categories", "numbers", "text", "unused categories", "index"],
+)
+def test_nullable_and_categorical_columns_are_the_same_cube(change):
+    plain = read_predictions(TABLE)
+    found = read_predictions(change(TABLE))
+    assert content(found) == content(plain) | {key: content(found)[key] for key in ("label", "positive")}
+    assert found["label"].values.astype(int).tolist() == plain["label"].values.tolist()
+    for name in ("sample", "configuration"):
+        assert found[name].values.tolist() == plain[name].values.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "category", object])
+def test_missing_values_of_any_type_are_not_predicted(dtype):
+    table = TABLE.assign(prediction=TABLE["prediction"].where(np.arange(12) != 4).astype(dtype))
+    assert np.flatnonzero(np.isnan(read_predictions(table).values.T.ravel())).tolist() == [4]
+    gone = TABLE.assign(sample=TABLE["sample"].where(np.arange(12) != 4).astype("category"))
+    with pytest.raises(InputError, match="column 'sample' is missing in row 5"):
+        read_predictions(gone)
+
+
+def test_a_multiindex_says_one_clear_line():
+    with pytest.raises(InputError, match=r"rows are a MultiIndex without names; make columns of it with reset_index"):
+        read_predictions(TABLE.set_index(["sample", "configuration"]).rename_axis([None, None]))
+    with pytest.raises(InputError, match=r"columns are a MultiIndex; flatten them to one name each"):
+        read_predictions(pd.concat({"x": TABLE}, axis=1))
+
+
+def test_a_column_has_one_role():
+    with pytest.raises(InputError, match=r"`columns` gives one column two roles; copy it under another name first"):
+        read_predictions(TABLE, columns={"sample": "sample", "group": "sample"})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="needs /dev/stdin")
+@pytest.mark.parametrize(
+    "command", ["cat {} | {} describe /dev/stdin", "{1} describe <(cat {0})", "{1} describe {0} --labels <(cat {0})"]
+)
+def test_pipes_of_a_shell_say_one_clear_line(tmp_path, command):
+    path = tmp_path / "p.csv"
+    TABLE.to_csv(path, index=False)
+    run = f"{shlex.quote(sys.executable)} -m cvstats"
+    done = subprocess.run(["bash", "-c", command.format(path, run)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "this is a pipe, not a file; save what it holds to a file first" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    redirected = subprocess.run(["bash", "-c", f"{run} describe /dev/stdin < {path}"], capture_output=True, check=False)
+    assert redirected.returncode == 0  # a file, whatever it is called
 
 
 # -- law: renaming or recasing columns gives the same cube or an error, never another cube

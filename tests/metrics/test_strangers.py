@@ -60,7 +60,13 @@ def metrics(monkeypatch):
         unlike=("peirce_skill",),
     )(informedness)
     ranks = cs.as_metric(
-        gini, direction="maximize", range=(-1, 1), uses="score", requires="classes", words="Gini coefficient"
+        gini,
+        direction="maximize",
+        range=(-1, 1),
+        uses="score",
+        requires="classes",
+        ratio_free=True,
+        words="Gini coefficient",
     )
     return {"mean": mean, "smooth": smooth, "ranks": ranks}
 

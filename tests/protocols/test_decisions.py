@@ -392,3 +392,103 @@ class TestTogether:
         assert out.method.item() == "bbc_cross_repeat"
         assert np.isfinite(out.estimate).all()
         assert out.selected.item() == cs.cvt(cube, "accuracy", adjust=cs.cut("youden")).selected.item()
+
+
+def people(n=120, m=4, seed=0):
+    """Return a cube with the coordinates sex and site."""
+    g = np.random.default_rng(seed)
+    y = g.integers(0, 2, n)
+    p = np.clip(0.5 + 0.3 * (y[:, None] - 0.5) + 0.25 * g.normal(size=(n, m)), 0.01, 0.99)
+    cube = cs.as_cube(p, y, configurations=list("abcdefgh"[:m]))
+    return cube.assign_coords(sex=("sample", g.choice(["f", "m"], n)), site=("sample", g.integers(0, 4, n)))
+
+
+class TestSubgroup:
+    def test_by_a_loop(self):
+        cube = people()
+        draws = some_draws(120, 80)
+        out = cs.bbc(cube, ["brier", "sensitivity"], by="auc", subgroup="sex", draws=draws, keep_draws=True)
+        y, sex = cube["label"].values, cube["sex"].values
+        for number, w in enumerate(draws.values):
+            chosen = cube.sel(configuration=out.draw_selected.values[number]).values
+            for place, name in enumerate(["f", "m"]):
+                rows = (w == 0) & (sex == name)
+                brier = np.mean((chosen[rows] - y[rows]) ** 2)
+                assert float(out.draw_estimate[0, place, number]) == pytest.approx(brier, abs=1e-12)
+        assert out.estimate.dims == ("metric", "sex")
+        assert out.selected.dims == ()
+        np.testing.assert_array_equal(out.n_samples, [(sex == "f").sum(), (sex == "m").sum()])
+        np.testing.assert_array_equal(out.n_events, [y[sex == "f"].sum(), y[sex == "m"].sum()])
+        difference = out.estimate.sel(sex="f") - out.estimate.sel(sex="m")
+        np.testing.assert_allclose(out.difference.sel(sex="f"), difference, atol=1e-12)
+        assert (out.difference_low < out.difference).all()
+        assert (out.p_adjusted >= out.p_value).all()
+
+    def test_anchored_in_every_level(self):
+        out = cs.winner(people(), "f1", subgroup="site", times=80, rng=1, keep_draws=True)
+        gap = (out.draw_estimate - out.draw_anchor).mean("draw")
+        np.testing.assert_allclose(out.estimate, out.naive + gap, atol=1e-12)
+        assert "spread_between" not in out
+
+    def test_sites_are_drawn_within(self):
+        cube = people()
+        cube = cube.assign_coords(group=("sample", cube["site"].values))
+        out = cs.winner(cube, "auc", subgroup="site", times=80, rng=1)
+        assert float(out.spread_between) >= 0
+        same = cs.winner(cube.drop_vars("group"), "auc", subgroup="site", strata="site", times=80, rng=1)
+        np.testing.assert_allclose(out.estimate, same.estimate, atol=1e-12)
+
+    def test_small_levels_are_not_judged(self):
+        cube = people()
+        sex = cube["sex"].values.copy()
+        sex[:6] = "x"
+        with pytest.warns(cs.CvstatsWarning, match="fewer than 5 samples of a class in sex 'x'"):
+            out = cs.winner(cube.assign_coords(sex=("sample", sex)), "brier", subgroup="sex", times=60, rng=1)
+        assert np.isnan(out.estimate.sel(sex="x"))
+        assert np.isnan(out.p_adjusted.sel(sex="x"))
+        assert np.isfinite(out.estimate.sel(sex=["f", "m"])).all()
+
+    def test_refusals(self):
+        cube = people()
+        refused = refusal(cs.winner)
+        refused("`subgroup`='sx' is not a coordinate of the cube (did you mean 'sex'?)", cube, "auc", subgroup="sx")
+        refused("`subgroup`='kind' must have the one dimension 'sample'", cube, "auc", subgroup="kind")
+        gap = cube["sex"].values.copy()
+        gap[3] = ""
+        refused("is missing for samples 3", cube.assign_coords(sex=("sample", gap)), "auc", subgroup="sex")
+        one = cube.assign_coords(sex=("sample", np.full(120, "f")))
+        refused("has one level only, 'f'", one, "auc", subgroup="sex")
+
+
+class TestOthers:
+    @pytest.mark.parametrize("options", [{"by": "brier"}, {"adjust": cs.cut("youden")}, {"average": "fold"}])
+    def test_curve_ends_at_the_plain_estimate(self, options):
+        cube = people(60).assign_coords(fold=("sample", np.arange(60) % 5))
+        curve = cs.optimism_curve(cube, "accuracy", times=60, rng=1, **options)
+        out = cs.winner(cube, "accuracy", times=60, rng=1, **options)
+        assert float(curve.estimate[-1]) == pytest.approx(float(out.bbc_plain), abs=1e-12)
+        assert float(curve.naive[-1]) == pytest.approx(float(out.naive), abs=1e-12)
+        alone = cs.winner(cube.isel(configuration=[0]), "accuracy", times=60, rng=1, **options)
+        assert np.isfinite(alone.estimate)
+
+    def test_contrast_of_decisions(self):
+        cube = people(80)
+        sides = {"a": cs.ensemble(4), "b": cs.select_best}
+        out = cs.contrast(cube, "brier", **sides, times=80, rng=1)
+        alone = [cs.winner(cube, "brier", select=select, times=80, rng=1) for select in sides.values()]
+        assert float(out.estimate_a) == pytest.approx(float(alone[0].estimate), abs=1e-12)
+        assert float(out.estimate_b) == pytest.approx(float(alone[1].estimate), abs=1e-12)
+        np.testing.assert_allclose(out.share_a, alone[0].share)
+        assert out.method.item() == "contrast of decisions"
+        turned = cs.contrast(cube, "brier", a=cs.select_best, b=sides["a"], times=80, rng=1)
+        assert float(turned.estimate) == pytest.approx(-float(out.estimate), abs=1e-12)
+        assert float(turned.p_value) == pytest.approx(float(out.p_value), abs=1e-12)
+        refusal(cs.contrast)("nothing to compare", cube, "brier", a=cs.select_best, b=cs.select_best)
+
+    def test_best_set_by_fold_agrees_with_scores_by_fold(self):
+        cube = people(100).assign_coords(fold=("sample", np.arange(100) % 5))
+        out = cs.best_set(cube, "auc", average="fold", times=100, rng=1)
+        np.testing.assert_allclose(out.estimate, cs.score(cube, "auc", average="fold"), atol=1e-12)
+        pooled = cs.best_set(cube, "accuracy", times=100, rng=1)
+        folded = cs.best_set(cube, "accuracy", average="fold", times=100, rng=1)
+        np.testing.assert_allclose(pooled.estimate, folded.estimate, atol=1e-12)  # folds of one size

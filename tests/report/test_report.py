@@ -52,23 +52,23 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.links, self.scripts, self.words, self.labels = [], [], [], [], []
+        self.tags, self.links, self.scripts, self.words, self.labels, self.data = [], [], [], [], [], []
         self._in = None
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
-        self.tags.append(tag)
+        self.tags.append("data" if given.get("type") == "application/json" else tag)
         self.links += [given[name] for name in ("src", "href", "xlink:href", "action", "data") if given.get(name)]
         self.labels += [given["aria-label"]] if "aria-label" in given else []
         assert not [name for name in given if name.startswith("on")], "no inline handlers"
-        self._in = tag
+        self._in = self.tags[-1]
 
     def handle_endtag(self, tag):
         self._in = None
 
     def handle_data(self, data):
-        (self.scripts if self._in == "script" else self.words).append(data)
+        {"script": self.scripts, "data": self.data}.get(self._in, self.words).append(data)
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
@@ -79,6 +79,7 @@ def test_user_text_is_shown_and_never_run(html):
     assert page.tags.count("script") == 1
     assert len(page.scripts) == 1
     assert "pwned" not in page.scripts[0]
+    assert page.tags.count("data") == len(page.data) == 1, "the record, which is never run and ends where it should"
     assert "img" not in page.tags
     assert "i" not in page.tags
     assert "b" not in page.tags
@@ -361,7 +362,7 @@ def test_report_html_writes_the_file(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "<h1>T &lt;1&gt;</h1>" in text
     assert text.endswith("</html>")
-    assert [name.name for name in tmp_path.iterdir()] == ["r.html"]
+    assert sorted(name.name for name in tmp_path.iterdir()) == ["r.html", "r.record.json"]
 
 
 @pytest.mark.parametrize("fault", ["replace", "fsync"])

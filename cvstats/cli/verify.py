@@ -1,0 +1,151 @@
+"""``cvstats verify`` says whether a report follows from the predictions that it was made from."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from cvstats._check import InputError, clipped, show
+from cvstats._results import cube_hash
+from cvstats.metrics.base import get_metric
+from cvstats.report import render_html
+from cvstats.report.analysis import Analysis
+from cvstats.report.blocks import Page
+from cvstats.report.record import (
+    BLOCK,
+    ENOUGH,
+    differences,
+    files_of,
+    leaves,
+    numbers_of,
+    order_of,
+    read_record,
+    versions,
+)
+from cvstats.tables.words import count, printable, several
+
+from .inputs import cut_of, inner_of, read
+from .progress import bars, stage
+
+SAME, DIFFERENT = 0, 1  # exit codes
+SVG = re.compile(r"<svg.*?</svg>", re.S)
+
+
+def verify(options: argparse.Namespace) -> tuple[str, int]:
+    """Make the numbers of a report again; return whether they are those of its record in words, and the exit code."""
+    name = printable(Path(options.report).name)
+    record, page = read_record(Path(options.report))
+    analysis = _analysis(options, record, name)
+    now = numbers_of(analysis)
+    gaps, total = differences(record["numbers"], now), sum(1 for _ in leaves(now))
+    others = _other_predictions(analysis, record)
+    agree = min((digits for *_, digits in gaps.values()), default=0)
+    if others or (gaps and agree < ENOUGH):
+        lines = [f"different: {_first(gaps, 0 if others else ENOUGH)}", *(others or _other_order(analysis, record))]
+    elif gaps:
+        lines = [f"equal to {agree} digits: {count(len(gaps))} of {several(total, 'number')} differ in later ones."]
+    elif page is not None and (altered := _altered(analysis, record, page)):
+        lines = [f"different: the numbers of the record come out again, but not the page. {altered}"]
+    else:
+        lines = [f"identical: all {several(total, 'number')} of {name} come out again, to the last digit."]
+    there, here = record["versions"], versions()
+    changed = [f"{key} {there.get(key)} there, {value} here" for key, value in here.items() if there.get(key) != value]
+    notes = [*_other_files(options, record), *([f"Versions: {'; '.join(changed)}."] if changed else [])]
+    return "\n".join([*lines, *notes]), DIFFERENT if lines[0].startswith("different") else SAME
+
+
+def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) -> Analysis:
+    """Return the analysis of the given predictions with the options of the record."""
+    asked, reading, settled = record["options"], record["reading"], record["cube"]
+    if not options.files and not options.example:
+        options.example = reading.get("example")
+        if options.example is None:
+            known = [file.get("name") for file in record["inputs"]]
+            raise InputError(f"give the predictions that {name} was made from{': ' if known else '.'}{show(known)}")
+    if record["inner"] is not None and options.inner is None:
+        raise InputError(f"{name} was made with inner predictions too; give them with --inner.")
+    alone = "is not known by its name alone, so that only the script that made the report can make its numbers again."
+    for metric in (*asked["metrics"], *([asked["by"]] if asked["by"] else [])):
+        try:
+            get_metric(metric)
+        except InputError:
+            raise InputError(f"{name}: the metric {clipped(metric)} {alone}") from None
+    threshold = re.fullmatch(r"cut\(([\w.=]+)\)", asked["adjust"] or "")
+    if asked["adjust"] and threshold is None:
+        raise InputError(f"{name}: the adjustment {clipped(asked['adjust'])} {alone}")
+    options.format = options.format or reading.get("format") or "auto"
+    options.encoding = options.encoding or reading.get("encoding") or "utf-8"
+    options.columns = options.columns or reading.get("columns") or []
+    options.kind = options.kind or settled.get("kind")
+    options.threshold = settled.get("threshold") if options.threshold is None else options.threshold
+    if options.positive is None and settled.get("positive") is not None:
+        options.positive = str(settled["positive"])
+    cube, inner = read(options), inner_of(options.inner)
+    stage("Estimating")
+    how = (asked["regime"], asked["draws"], asked["seed"], asked["level"])
+    several_of = asked["metrics"] if len(asked["metrics"]) > 1 else asked["metrics"][0]
+    decision = {"by": asked["by"], "adjust": cut_of(threshold and threshold[1]), "subgroup": asked["subgroup"]}
+    return Analysis(cube, several_of, inner, *how, progress=bars(), **decision)
+
+
+def _first(gaps: dict[tuple[str, ...], tuple[Any, Any, int]], enough: int) -> str:
+    """Return the first number that differs in a digit that counts, in words."""
+    for path, (then, now, digits) in gaps.items():
+        if digits < enough or not enough:
+            return (
+                f"{' / '.join(path)} is {then!r} in the record and {now!r} now; {several(len(gaps), 'number')} differ."
+            )
+    return "these are other predictions, though all numbers come out again."
+
+
+def _other_predictions(analysis: Analysis, record: dict[str, Any]) -> list[str]:
+    """Return what the hashes of cubes say: nothing, when they are the same or one of them was not computed."""
+    found = []
+    pairs = {"predictions": (record["cube"], analysis.winner.attrs["cube_hash"])}
+    if analysis.inner is not None:
+        pairs["inner predictions"] = (record["inner"] or {"hash": "none"}, cube_hash(analysis.inner))
+    for what, (there, here) in pairs.items():
+        if there["hash"] != here and "not computed" not in (there["hash"], here):
+            found.append(f"The {what} are not those of the report: their hash is {here}, and was {there['hash']}.")
+    return found
+
+
+def _other_order(analysis: Analysis, record: dict[str, Any]) -> list[str]:
+    """Return what in the same predictions comes in another order, by which draws and ties go."""
+    there = record["cube"]["order"]
+    moved = [f"{dim}s" for dim, order in order_of(analysis.cube).items() if there.get(dim) != order]
+    return [f"The predictions are the same, but {' and '.join(moved)} come in another order."] if moved else []
+
+
+def _other_files(options: argparse.Namespace, record: dict[str, Any]) -> list[str]:
+    """Return which of the given files are not byte for byte those of the report."""
+    known = {file["sha256"] for file in record["inputs"] if file["sha256"]}
+    if not known:  # made in Python, or of an example
+        return []
+    given = [*options.files, *(name for name in (options.labels, options.inner) if name)]
+    other = [file["name"] for file in files_of(given) if file["sha256"] not in known]
+    return [f"Not byte for byte a file of the report: {show(other)}."] if other else []
+
+
+def _altered(analysis: Analysis, record: dict[str, Any], page: str) -> str:
+    """Return where a page is not what this cvstats makes of the numbers; other versions may use other words."""
+    now, asked = versions(), record["options"]
+    if record["versions"]["cvstats"] != now["cvstats"]:
+        return ""
+    analysis.source = record["source"]  # the page names the files it was made from
+    try:
+        again = render_html(Page(analysis, asked["title"], asked["preprocessing"], asked["command"]))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return "Its record is damaged."
+    texts = [BLOCK.sub("", text) for text in (page, again)]
+    if record["versions"].get("matplotlib") != now["matplotlib"]:
+        texts = [SVG.sub("", text) for text in texts]
+    old, new = (text.splitlines() for text in texts)
+    pairs = zip([*old, *[""] * (len(new) - len(old))], [*new, *[""] * (len(old) - len(new))], strict=True)
+    at, (line, expected) = next(((at, pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]), (0, ("", "")))
+    if not at:
+        return ""
+    start = max(0, next((i for i, (a, b) in enumerate(zip(line, expected, strict=False)) if a != b), 0) - 20)
+    return f"Line {at} has {clipped(line[start:])} instead of {clipped(expected[start:])}."
