@@ -12,8 +12,7 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, show, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.make import check_form, is_lazy
+from cvstats.cube.arrays import check_form, map_batches
 from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
@@ -22,8 +21,7 @@ from cvstats.metrics import Metric
 from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
 from cvstats.select import Mixture, Select, select_best
 
-from .common import Choice, final_choice, optimism
-from .doubts import Doubts
+from .common import Choice, Doubts, final_choice, optimism
 from .registry import protocol
 from .subgroups import LEAST, Subgroup, differences, spread_between
 
@@ -408,7 +406,7 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray)
         "metric": metric,
         "n": n,
         "smallest_class": smallest,
-        "cube": None if is_lazy(cube) else cube,
+        "cube": None if cube.chunks is not None else cube,
         "seed": asked.rules.seed,
         "grouped": "group" in cube.coords,
         "weighted": "weight" in cube.coords,
