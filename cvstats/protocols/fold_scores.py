@@ -171,8 +171,8 @@ def bbc_folds(
     It is `bbc` with folds in the place of samples, and random ties. Folds of other repeats hold the same samples again,
     so that repeats are judged apart, and estimates and limits averaged.
 
-    With ten folds its bias and error are those of `bbc` on the predictions; its percentile interval covers .95 to 1.00
-    (fixed models, see Notes). With predictions use `winner`: it says more.
+    With ten folds its bias and error are about those of `bbc` on the predictions, and its percentile interval covers
+    .96 to .99 (fixed models, see Notes). With predictions use `winner`: it says more.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def bbc_folds(
     Notes
     -----
     Bias and root mean squared error of the estimated accuracy, and coverage of the interval, over 400 simulated data
-    sets of N samples, C fixed configurations and K folds (`simulate_cube`): N = 100, C = 100, K = 10: -.014, .044, .97;
-    K = 5: -.016, .047, .95; N = 20, C = 200, K = 10: -.023, .090, 1.00; N = 500, C = 100, K = 10: -.004, .018, .97.
+    sets of N samples, C fixed configurations and K folds (`simulate_cube`): N = 100, C = 100, K = 10: -.019, .045, .98;
+    K = 5: -.015, .047, .93; N = 20, C = 200, K = 10: -.028, .093, .99; N = 500, C = 100, K = 10: -.002, .019, .96.
 
     References
     ----------
