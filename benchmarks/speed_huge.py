@@ -70,7 +70,7 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
     import h5py
 
     import cvstats as cs
-    from cvstats.cube.blocks import problem_on, report_on
+    from cvstats.cube.arrays import problem_on, report_on
     from cvstats.judge import Rules
     from cvstats.judge.loop import Choose, merged
     from cvstats.metrics import get_metric

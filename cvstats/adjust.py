@@ -85,7 +85,7 @@ class Adjustment:
 
     def bind(self, cube: xr.DataArray) -> Adjustment:
         """Return the adjustment with the cube's classes filled in; an error if it cannot serve such a cube."""
-        from cvstats.cube.make import class_names
+        from cvstats.cube.arrays import class_names
 
         names = class_names(cube)
         bound = replace(self, classes=tuple(names or ()), kind=str(cube.coords["kind"].item()))

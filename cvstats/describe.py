@@ -13,10 +13,8 @@ import xarray as xr
 from ._check import check_level, show, warn
 from ._results import call_text, result
 from .compare.multiplicity import p_adjust
-from .cube.align import map_batches
-from .cube.arrays import encode_labels, raw_block
+from .cube.arrays import check_cube, class_names, encode_labels, map_batches, raw_block
 from .cube.blocks import by_chunk
-from .cube.make import check_cube, class_names, is_lazy
 
 TESTS = {
     "class": "Kruskal-Wallis of scores between folds, within class",
@@ -108,7 +106,7 @@ def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str
     labelled = np.asarray(pd.notna(cube["label"].values))
     if not labelled.all():
         cube = cube.isel(sample=labelled)
-    columns = by_chunk(cube, partial(_columns, test)) if is_lazy(cube) else _columns(test, cube)
+    columns = by_chunk(cube, partial(_columns, test)) if cube.chunks is not None else _columns(test, cube)
     predicted, missing = columns["predicted"].values, columns["n_missing"].values
     some = predicted.any(axis=1)
     about: dict[str, Any] = {
@@ -266,7 +264,7 @@ def _constant_in_folds(planes: np.ndarray, folds: np.ndarray | None) -> np.ndarr
 
 def _first_alike(cube: xr.DataArray) -> np.ndarray:
     """Return, for each configuration, the position of the first with identical predictions (by hash, not in pairs)."""
-    digest = by_chunk(cube, _digests) if is_lazy(cube) else _digests(cube)
+    digest = by_chunk(cube, _digests) if cube.chunks is not None else _digests(cube)
     codes, _ = pd.factorize(digest.values)
     first = np.full(codes.max() + 1, len(codes))
     np.minimum.at(first, codes, np.arange(len(codes)))

@@ -16,7 +16,8 @@ import pandas as pd
 import xarray as xr
 
 from ._check import InputError, check_count, check_option, show
-from .cube.make import as_cube, check_cube
+from .cube.arrays import check_cube
+from .cube.make import as_cube
 from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
 from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording

@@ -14,8 +14,7 @@ import xarray as xr
 
 from ._check import InputError, Rng, check_count, entropy, nearest, show
 from .cube.align import aligned
-from .cube.arrays import encode_labels
-from .cube.make import check_cube
+from .cube.arrays import check_cube, encode_labels
 from .cube.values import plain_array
 from .kernels.problem import CLASS_NEEDS, LabelCheck
 
@@ -279,6 +278,8 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
         within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
         strata = "label" if within else None
     group, layer = codes_of(cube, None, "groups"), codes_of(cube, strata, "strata")
+    if group is None and "partner" not in cube.dims:
+        return group, layer
     try:
         check_nested(group, layer)
     except InputError:

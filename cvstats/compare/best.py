@@ -9,8 +9,7 @@ import xarray as xr
 
 from cvstats._check import check_level, entropy
 from cvstats._results import call_text, names_of, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.judge import Rules, scored
 from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem

@@ -10,9 +10,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
 from cvstats._results import call_text, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.arrays import problem
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches, problem
 from cvstats.kernels.placements import delong, placements
 from cvstats.metrics import bound_metric
 

@@ -11,9 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_level, entropy, plain
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.intervals.calibration import variance_of
 from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .make import as_cube, check_cube
+from .arrays import check_cube
+from .make import as_cube
 
 __all__ = ["as_cube", "check_cube"]

@@ -1,4 +1,4 @@
-"""What belongs to a cube, matched to it: exactly and by label; and cubes with batch dims, cell by cell."""
+"""What belongs to a cube, matched to it: exactly and by label; and cubes taken apart along some dims."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-T = TypeVar("T", xr.DataArray, xr.Dataset)
-REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = ("sample", "configuration", *REPEATS, "label_class")
-
-
-def batch_dims(cube: xr.DataArray) -> list[Hashable]:
-    """Return the dims that functions map over."""
-    return [dim for dim in cube.dims if dim not in CORE]
+Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
 
 def aligned(
@@ -59,12 +52,7 @@ def aligned(
     return other
 
 
-def map_batches(function: Callable[..., T], cube: xr.DataArray, other: xr.DataArray | None = None) -> T:
-    """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
-    return map_along(batch_dims(cube), function, cube, other)
-
-
-def map_along(dims: Sequence[Hashable], function: Callable[..., T], *cubes: xr.DataArray | None) -> T:
+def map_along(dims: Sequence[Hashable], function: Callable[..., Labelled], *cubes: xr.DataArray | None) -> Labelled:
     """Return ``function(*cubes)`` for every label of `dims`, put together along them; some cubes may lack a dim."""
     if not dims:
         return function(*cubes)
@@ -78,4 +66,4 @@ def map_along(dims: Sequence[Hashable], function: Callable[..., T], *cubes: xr.D
     stacked: Any = xr.concat(
         results, dim=index, coords="different", compat="equals", join="outer", combine_attrs="override"
     )
-    return cast(T, stacked)
+    return cast(Labelled, stacked)

@@ -1,4 +1,4 @@
-"""From the labelled cube to the plain arrays that kernels take.
+"""From the labelled cube to the plain arrays that kernels take: its rules, its classes, its problem, its blocks.
 
 Kernels never see xarray. They get a `Problem`: sample axis first, then columns (configurations, with batch dims
 folded in), then repeats. Partners of a separate-sampling cube and inner repeats are averaged like repeats, so they
@@ -7,22 +7,221 @@ share that axis; rank metrics, which compare samples, are told which model made 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels import Problem
 from cvstats.kernels.problem import scan
+from cvstats.kernels.threads import ticker
 
-from .align import REPEATS, batch_dims
-from .kinds import encode
-from .make import check_cube, class_names, is_lazy
+from .align import Labelled, map_along
+from .blocks import over_blocks, whole_columns
+from .partners import models
 from .values import unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
+
+T = TypeVar("T")
+Work = Callable[[Problem, np.ndarray, Callable[..., Any]], T]  # of a block, the places of its columns, and a ticker
+KINDS = ("label", "score", "probability", "value")
+SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
+BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the samples
+REPEATS = ("repeat", "partner", "inner_repeat")
+CORE = ("sample", "configuration", *REPEATS, "label_class")
+LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
+PART = 16_000_000  # predictions of a block in memory
+
+
+def check_cube(cube: xr.DataArray) -> xr.DataArray:
+    """Return `cube` unchanged if it obeys the contract, else raise an error that says what is wrong.
+
+    Checks dims, unique sample and configuration names, missing labels (allowed only where every prediction is
+    missing), fold ids, case weights, and that values fit their ``kind``. Values of a dask-backed cube are checked
+    block by block when they are used, not here.
+
+    Parameters
+    ----------
+    cube : DataArray
+        What should be a cube.
+
+    Returns
+    -------
+    xarray.DataArray
+        The same object.
+
+    Raises
+    ------
+    InputError
+        The first rule that is broken, with the labels that break it.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.2]], [1, 0])
+    >>> cs.check_cube(cube) is cube
+    True
+    """
+    kind = check_form(cube)
+    if cube.chunks is None:
+        check_values(cube.values, kind, len(class_names(cube) or ()))
+    return cube
+
+
+def check_form(cube: xr.DataArray) -> str:
+    """Check everything but the predictions themselves; return their kind."""
+    if not isinstance(cube, xr.DataArray):
+        raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")
+    for dim in ("sample", "configuration"):
+        if dim not in cube.dims:
+            raise InputError(f"`cube` has no dimension {dim!r}; found {show(cube.dims)}. Make it with as_cube().")
+    coords = cube.coords.variables  # building a DataArray for each would cost more than the checks
+    for name in ("label", "kind", "sample", "configuration"):
+        if name not in coords:
+            raise InputError(f"`cube` has no coordinate {name!r}. Make it with as_cube(predictions, labels).")
+    if cube.size == 0:
+        raise InputError(f"`cube` is empty: sizes {dict(cube.sizes)}.")
+    if cube.dtype.kind != "f":
+        raise InputError(f"`cube` has dtype {cube.dtype}; a cube holds floats. Make it with as_cube().")
+    for name in SETTLED:
+        if name in coords and coords[name].ndim:
+            raise InputError(
+                f"coordinate {name!r} must be a single value, but has dims {show(coords[name].dims)}; "
+                "cubes that differ in it cannot be put into one."
+            )
+    kind = str(coords["kind"].values.item())
+    check_option(kind, KINDS, "kind")
+    needed = "label_class" if "label_class" in cube.dims else "classes" if kind == "label" else "positive"
+    if kind != "value" and "event" not in coords and needed not in coords:
+        raise InputError(f"`cube` of kind {kind!r} has no coordinate {needed!r}. Make it with as_cube().")
+    for dim, index in cube.indexes.items():
+        if isinstance(index, pd.MultiIndex):
+            raise InputError(
+                f"the {dim} names are a MultiIndex of {show(index.names)}; give each a single name, for instance with "
+                "as_cube(cube), which makes text of them."
+            )
+        if not index.is_unique:
+            twice = index[index.duplicated()].unique()
+            raise InputError(f"{dim} names must be unique; found more than once: {show(twice)}.")
+    check_beside(cube.variable, coords)
+    return kind
+
+
+def check_beside(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
+    """Check what stands beside the predictions of samples: labels, folds, groups, weights and events."""
+    for name in BESIDE:
+        if name not in coords:
+            continue
+        values, kind = coords[name].values, coords[name].dtype.kind
+        if "sample" not in coords[name].dims:
+            raise InputError(f"coordinate {name!r} must have the dimension 'sample'; found {show(coords[name].dims)}.")
+        if name == "weight":
+            if kind not in "biuf":
+                raise InputError(f"`weights` must be numbers; found dtype {values.dtype}.")
+            if not (np.isfinite(values) & (values >= 0)).all():
+                raise InputError("`weights` must be finite and not negative.")
+            if not values.any():
+                raise InputError("`weights` are all zero; at least one sample must count.")
+        if name == "event" and not np.all((values == 0) | (values == 1)):
+            raise InputError(f"`event` must be 1 (observed) or 0 (censored); found {show(pd.unique(values.ravel()))}.")
+        if name == "group" and kind in "Of" and pd.isna(values).any():
+            raise InputError("`groups` must not be missing; give every sample its cluster id.")
+        if name == "fold" and kind == "f":
+            raise InputError("`folds` holds floats; fold ids must be integers or strings. Convert with .astype(int).")
+        if name == "fold" and (kind not in "iuUOT" or (kind == "O" and pd.isna(values).any())):
+            raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
+    label = coords["label"]
+    if label.dtype.kind == "f":
+        largest = float(np.fmax.reduce(np.abs(label.values), axis=None))
+        if np.isinf(largest):
+            raise InputError("`labels` must be finite; found infinite values.")
+        if largest > LARGEST:
+            raise InputError(f"`labels` must lie within {-LARGEST:g} and {LARGEST:g}; change their unit.")
+    if label.dtype.kind in "Of" and (missing := label.isnull()).values.any():
+        rows = np.flatnonzero(missing.any([dim for dim in label.dims if dim != "sample"]).values)
+        bad = data.isel(sample=rows).notnull() & missing.isel(sample=rows)
+        hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
+        if hit.any():
+            raise InputError(
+                f"`labels` are missing for samples {show(coords['sample'].values[rows[hit]])} that have predictions; "
+                "every predicted sample needs a label."
+            )
+
+
+def check_values(
+    values: np.ndarray,
+    kind: str,
+    n_classes: int,
+    argument: str = "cube",
+    *,
+    metric: str = "",
+    samples: np.ndarray | None = None,
+) -> bool:
+    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`, sane numbers.
+
+    A `metric` that needs finite predictions is given by name, with the names of the `samples` if they are known. All
+    in one pass over the values, which also tells whether some are missing.
+    """
+    low, high, gaps = scan(values)
+    infinite = np.isinf(low) or np.isinf(high)
+    if infinite and metric:
+        rows = np.flatnonzero(np.isinf(values).reshape(-1, *values.shape[-3:]).any(axis=(0, 2, 3)))
+        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
+        raise InputError(
+            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
+            "Rank metrics such as auc accept them."
+        )
+    if infinite and kind == "value":  # which metrics can use infinite predictions, they say themselves
+        finite = values[np.isfinite(values)]
+        low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    if kind == "value" and (low < -LARGEST or high > LARGEST):
+        raise InputError(
+            f"`{argument}`: numbers must lie within {-LARGEST:g} and {LARGEST:g}; found values from {low:g} to "
+            f"{high:g}. Give what a diverged model predicted as NaN, or change the unit."
+        )
+    if kind == "probability" and (low < 0 or high > 1):
+        raise InputError(
+            f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
+            "Give scores with kind='score'."
+        )
+    flat = values.ravel(order="K") if kind == "label" else values[:0]
+    tiles = (flat[start : start + 65_536] for start in range(0, flat.size, 65_536))  # NaN is no fraction
+    if kind == "label" and (low < 0 or high >= n_classes or any(np.any(np.abs(t - np.rint(t)) > 0) for t in tiles)):
+        raise InputError(
+            f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
+        )
+    return gaps
+
+
+def class_names(cube: xr.DataArray) -> list[Any] | None:
+    """Return the classes in the order of their codes (binary: negative, positive), or None for numeric labels."""
+    coords = cube.coords.variables
+    kind = coords["kind"].values.item()
+    if kind == "value" or "event" in coords:
+        return None
+    if "label_class" in cube.dims:
+        return [plain(name) for name in coords["label_class"].values]
+    if kind == "label":
+        return list(json.loads(coords["classes"].values.item()))
+    positive = plain(coords["positive"].values.item())
+    others = [name for name in unique(coords["label"].values) if name != positive]
+    return [others[0] if others else None, positive]
+
+
+def encode(values: np.ndarray, names: list[Any]) -> np.ndarray:
+    """Return values as codes of `names`: NaN where missing, -1 where not among them."""
+    table = {name: float(code) for code, name in enumerate(names) if name is not None}
+    number, found = pd.factorize(values.ravel())  # missing has the number -1, the last of those known
+    known = np.array([*(table.get(name, -1.0) for name in found.tolist()), np.nan])
+    return np.asarray(known[number].reshape(values.shape))
 
 
 def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
@@ -38,39 +237,45 @@ def encode_labels(cube: xr.DataArray) -> tuple[np.ndarray, int]:
     return codes, len(names)
 
 
-def check_kind(cube: xr.DataArray, metric: Metric) -> None:
-    """Raise when the metric cannot be computed from this kind of predictions."""
-    coords = cube.coords.variables
-    kind = str(coords["kind"].values)
-    survival = "event" in coords
-    what, uses = f"metric {metric.name!r}", metric.uses
-    if uses == "any":
-        return
-    if uses == "survival":
-        if not survival:
-            raise InputError(f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...).")
-        return
-    if survival:
-        raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
-    if uses == "value" and kind != "value":
-        raise InputError(
-            f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
-            "or give as_cube(..., kind='value') when the values are numbers."
-        )
-    if uses != "value" and kind == "value":
-        raise InputError(f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say.")
-    if uses in ("score", "margin") and kind == "label":
-        raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
-    if uses == "probability" and kind != "probability":
-        raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
-    many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
-    if metric.binary_only and many:
-        raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
-    if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
-        need = "class labels" if uses == "label" else "the distance from the threshold"
-        raise InputError(
-            f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
-        )
+def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: bool = True, look: bool = True) -> Problem:
+    """Return the problem of a cube, wherever it lives.
+
+    What is missing is known at once in memory, on dask after a pass over the data: see `map_blocks`. Configurations
+    that `compete` must have predicted all that others did. Nobody need `look` at the predictions, which may then have
+    batch dims, folded into the columns.
+    """
+    lazy = cube.chunks is not None
+    cube = whole_columns(cube) if lazy else cube
+    if metric is not None:
+        metric.check_kind(cube)
+    coords, batch = cube.coords.variables, batch_dims(cube)
+    y, n_classes = encode_labels(cube)
+    label = coords["label"].dims
+    if any(dim in label for dim in batch):
+        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch)}
+        wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
+        flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
+        y = np.repeat(flat, cube.sizes["configuration"], axis=1)
+    event, weight, threshold, complexity = (
+        coords[name].values.astype(float) if name in coords else None
+        for name in ("event", "weight", "threshold", "complexity")
+    )
+    ranks = metric is not None and metric.family == "rank"
+    data = Problem(
+        np.where(np.isnan(y), 0.0, y),
+        raw_block(cube),
+        weight,
+        event,
+        n_classes,
+        str(coords["kind"].values.item()),
+        None if threshold is None else float(threshold),
+        models(cube, metric.name, y, n_classes) if metric is not None and ranks and "partner" in cube.dims else None,
+        finite=metric.name if metric is not None and not ranks and metric.uses in ("value", "margin") else "",
+        compete=compete,
+        names=coords["configuration"].values,
+        complexity=complexity,
+    )
+    return data if lazy or not look else _surveyed(data, [report_on(data, coords["sample"].values)])
 
 
 def raw_block(cube: xr.DataArray) -> Any:
@@ -86,100 +291,157 @@ def raw_block(cube: xr.DataArray) -> Any:
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
-    check_cube(cube)
-    if is_lazy(cube):
+    check_form(cube)
+    if cube.chunks is not None:
         raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
-    data = as_problem(cube, metric)
-    if data.finite:
-        check_finite(data.p, data.finite, cube["sample"].values)
-    return data
+    data = problem_on(cube, metric, look=False)
+    gaps = check_values(data.p, data.kind, data.n_classes, metric=data.finite, samples=cube["sample"].values)
+    return replace(data, gaps=gaps)
 
 
-def as_problem(cube: xr.DataArray, metric: Metric | None = None) -> Problem:
-    """Return labels and predictions as they lie, in memory or on dask, without a look at the predictions."""
-    if metric is not None:
-        check_kind(cube, metric)
-    coords = cube.coords.variables
-    y, n_classes = encode_labels(cube)
-    batch, label = batch_dims(cube), coords["label"].dims
-    if any(dim in label for dim in batch):
-        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch)}
-        wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
-        flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
-        y = np.repeat(flat, cube.sizes["configuration"], axis=1)
-    y = np.where(np.isnan(y), 0.0, y)
-    event, weight = (coords[name].values.astype(float) if name in coords else None for name in ("event", "weight"))
-    kind = str(coords["kind"].values.item())
-    finite = metric is not None and metric.family != "rank" and metric.uses in ("value", "margin")
-    name = metric.name if metric is not None and finite else ""
-    return Problem(
-        y,
-        raw_block(cube),
-        weight,
-        event,
-        n_classes,
-        kind,
-        threshold(cube),
-        None if metric is None else models(cube, metric),
-        finite=name,
-        names=coords["configuration"].values,
-        complexity=coords["complexity"].values.astype(float) if "complexity" in coords else None,
-    )
+@dataclass(frozen=True)
+class Report:
+    """What one block of configurations says about missing predictions."""
+
+    somebody: np.ndarray | None  # (n,) whether some configuration of the block has a prediction; None: all have
+    count: np.ndarray  # (m,) samples that the configuration predicted in some repeat
+    missing: np.ndarray  # (m,) missing predictions, repeats counted
 
 
-def models(cube: xr.DataArray, metric: Metric) -> np.ndarray | None:
-    """Return which model made each prediction of a separate-sampling cube, (sample, repeat, partner); -1 for none.
+def report_on(data: Problem, names: np.ndarray | None = None) -> Report:
+    """Check the values of a block in memory and report what is missing, in one pass where nothing is."""
+    n, m = data.p.shape[-3:-1]
+    if not check_values(data.p, data.kind, data.n_classes, metric=data.finite, samples=names):
+        return Report(None, np.full(m, n), np.zeros(m, int))
+    filled = data.filled()
+    some = np.asarray(filled.any(axis=2))
+    return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
 
-    Partner j of a class-0 sample of fold i is the model that left out folds i of class 0 and j of class 1; so is
-    partner i of a class-1 sample of fold j. Only rank metrics ask, for they compare predictions of different samples.
+
+def _surveyed(data: Problem, reports: Sequence[Report]) -> Problem:
+    """Return the problem with what the reports of all its blocks say of missing predictions."""
+    n, m, repeats = data.p.shape[-3:]
+    some = [part.somebody for part in reports if part.somebody is not None]
+    if not some:
+        return replace(data, rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
+    rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
+    count = np.concatenate([part.count for part in reports])
+    missing = np.concatenate([part.missing for part in reports])
+    total = int(rows.sum())
+    eligible = complete(count, total) if data.compete or not total else np.ones(m, bool)
+    gaps = bool((missing[eligible] > (n - total) * repeats).any())
+    return replace(data, rows=rows, eligible=eligible, gaps=gaps)
+
+
+def complete(count: np.ndarray, total: int) -> np.ndarray:
+    """Return which configurations predicted all samples (`count` each, `total` by any); raise when none did."""
+    if not total:
+        raise InputError("`cube` holds no predictions: every value is NaN.")
+    eligible = np.asarray(count == total)
+    if not eligible.any():
+        raise InputError(
+            "no configuration predicted every sample that any configuration predicted, so none may be selected; "
+            f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
+        )
+    return eligible
+
+
+def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
+    """Return the problem of a cube without batch dims with what is missing; takes a pass over data on dask."""
+    return surveyed(problem_on(cube, compete=compete))
+
+
+def surveyed(data: Problem) -> Problem:
+    """Return the problem with what is missing."""
+    return data if data.gaps is not None else map_blocks(lambda _: _silent, data)[0]
+
+
+def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which samples somebody predicted, and which configurations predicted all of those."""
+    data = coverage(cube)
+    return data.rows, data.eligible
+
+
+def map_blocks(
+    make: Callable[[Problem], Work[T]],
+    data: Problem,
+    *,
+    pick: np.ndarray | None = None,
+    progress: str = "",
+    steps: int = 1,
+) -> tuple[Problem, list[T]]:
+    """Return the problem with what is missing, and ``work(block, places, tick)`` of every block of configurations.
+
+    `make` returns the work for a problem whose gaps are known. Blocks hold the eligible configurations (or those in
+    `pick`) on the samples that somebody predicted. On dask nothing is known before the data are read: the first pass
+    takes them to be complete, checks and reports; if they were not, a second pass does it right.
     """
-    if metric.family != "rank" or "partner" not in cube.dims:
-        return None
-    what = f"metric {metric.name!r} of a separate-sampling cube (dimension 'partner')"
-    y, n_classes = encode_labels(cube)
-    if n_classes != 2:
-        raise InputError(f"{what} is for two classes, but the cube has {n_classes}.")
-    if "fold" not in cube.coords:
-        raise InputError(
-            f"{what} compares predictions of one model, which is known by the folds it left out, but the cube has no "
-            "coordinate 'fold'; give as_cube(..., folds=...)."
-        )
-    partner = cube["partner"].values if "partner" in cube.coords else np.arange(cube.sizes["partner"])
-    sizes = {dim: cube.sizes[dim] for dim in ("sample", "repeat") if dim in cube.dims}
-    wide = cube["fold"].variable.set_dims(sizes)  # type: ignore[no-untyped-call]
-    fold = wide.transpose(*sizes).values.reshape(cube.sizes["sample"], -1)
-    held = np.isfinite(y)[:, None] & (fold != ("" if fold.dtype.kind in "UO" else -1))
-    if not np.isin(fold[held], partner).all():
-        raise InputError(
-            f"{what} needs every fold among the partners; coordinate 'fold' holds "
-            f"{show(unique(fold[held & ~np.isin(fold, partner)]))}, 'partner' holds {show(partner)}."
-        )
-    order = np.argsort(partner, kind="stable")
-    own = order[np.searchsorted(partner[order], np.where(held, fold, partner[0]))][:, :, None]  # place of its own fold
-    other = np.arange(len(partner))
-    first, second = (y == 0)[:, None, None], (y == 1)[:, None, None]
-    number = np.where(first, own * len(partner) + other, other * len(partner) + own)
-    number[~held] = -1
-    both = [np.isin(number, number[np.broadcast_to(side, number.shape)]) for side in (first, second)]
-    return np.where(both[0] & both[1], number, -1)
+    if hasattr(data.p, "__dask_graph__"):
+        return _map_lazy(make, data, pick, progress)
+    work, results, m = make(data), [], data.p.shape[-2]
+    pick = data.eligible if pick is None else pick
+    step = max(1, PART // max(1, data.p.size // m))
+    with ticker(progress, -(-m // step) * steps) if progress else nullcontext(_silent) as tick:
+        for start in range(0, m, step):
+            block = slice(start, min(start + step, m))
+            places = np.flatnonzero(pick[block]) + start
+            if places.size:
+                some = block if len(places) == block.stop - start else places
+                part = data if len(places) == m else data.columns(some)
+                results.append(work(part if part.rows.all() else part.samples(part.rows), places, tick))
+    return data, results
 
 
-def check_finite(p: np.ndarray, metric: str, samples: np.ndarray | None = None) -> None:
-    """Raise for infinite predictions, which only rank metrics can use; `samples` are their names, if known."""
-    seen = scan(p)
-    if np.isfinite(seen.low) and np.isfinite(seen.high):
-        return
-    bad = np.isinf(p)
-    if bad.any():
-        rows = np.flatnonzero(bad.reshape(-1, *p.shape[-3:]).any(axis=(0, 2, 3)))
-        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
-        raise InputError(
-            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
-            "Rank metrics such as auc accept them."
-        )
+def many_blocks(data: Problem) -> bool:
+    """Return whether the problem is worked off in more than one block."""
+    return hasattr(data.p, "__dask_graph__") or data.p.size > PART
 
 
-def threshold(cube: xr.DataArray) -> float | None:
-    """Return the cube's decision threshold, or None."""
-    coords = cube.coords.variables
-    return float(coords["threshold"].values) if "threshold" in coords else None
+def _silent(*_: Any) -> None:
+    """Show no progress."""
+
+
+def _map_lazy(
+    make: Callable[[Problem], Work[T]], data: Problem, pick: np.ndarray | None, progress: str
+) -> tuple[Problem, list[T]]:
+    known, tell = data, data.gaps is None
+    if tell:
+        n, m = data.p.shape[-3:-1]
+        known = replace(data, rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
+    pairs = _pass(make(known), known, pick, progress, tell)
+    if tell:
+        known = _surveyed(data, [report for report, _ in pairs if report is not None])
+        if known.gaps or not (known.rows.all() and known.eligible.all()):
+            pairs = _pass(make(known), known, pick, progress)
+    return known, [value for _, value in pairs]
+
+
+def _pass(work: Work[T], known: Problem, pick: np.ndarray | None, progress: str, tell: bool = False) -> list[Any]:
+    job = _Job(work, replace(known, p=None), tell)
+    return over_blocks(job, known.p, known.eligible if pick is None else pick, progress)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Work on a block wherever its data are; an object so that workers can receive it, without the predictions."""
+
+    work: Work[Any]
+    data: Problem
+    tell: bool  # whether to check the values and to report on what is missing
+
+    def __call__(self, block: np.ndarray, places: np.ndarray, local: Any) -> tuple[Report | None, Any]:
+        part = replace(self.data, p=block)
+        report = report_on(part) if self.tell else None
+        part = part if isinstance(local, slice) else part.columns(local)
+        return report, self.work(part if part.rows.all() else part.samples(part.rows), places, _silent)
+
+
+def batch_dims(cube: xr.DataArray) -> list[Hashable]:
+    """Return the dims that functions map over."""
+    return [dim for dim in cube.dims if dim not in CORE]
+
+
+def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, other: xr.DataArray | None = None) -> Labelled:
+    """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
+    dims = batch_dims(cube)
+    return map_along(dims, function, cube, other) if dims else function(cube, other)

@@ -32,10 +32,10 @@ def check_unique(index: pd.Index, rule: str) -> None:
 
 
 def sample_variable(values: Any, name: str, to: xr.Dataset) -> xr.Variable:
-    """Return `values` (one per sample; batch dims allowed) as the checked coordinate `name`; `to` has all the dims."""
+    """Return `values` (one per sample; batch dims allowed) as the coordinate `name`; `to` has all the dims."""
     _refuse_masked(values, ARGUMENTS[name], to)
     table = _fold_table(values, to) if name == "fold" else values
-    return checked(_by_sample(table, ARGUMENTS[name], to), name, to)
+    return plain_variable(_by_sample(table, ARGUMENTS[name], to), name, to)
 
 
 def _refuse_masked(values: Any, argument: str, to: xr.Dataset) -> None:
@@ -53,39 +53,15 @@ def _test_parts(parts: Any) -> list[Any]:
     return [part[1] if isinstance(part, tuple) and len(part) == 2 else part for part in parts]
 
 
-def checked(variable: xr.Variable, name: str, to: xr.Dataset) -> xr.Variable:
-    """Return the coordinate in its stored form; raise when its values break the contract."""
+def plain_variable(variable: xr.Variable, name: str, to: xr.Dataset) -> xr.Variable:
+    """Return the coordinate along the samples, in plain numbers or texts."""
     if name != "weight":
         variable = variable.copy(data=plain_array(variable.values))
     if name == "fold" and "repeat" in variable.dims and "repeat" not in to.dims:
         if variable.sizes["repeat"] != 1:
             raise InputError(f"`folds` has {variable.sizes['repeat']} repeats but `predictions` has no repeat axis.")
         variable = variable.isel(repeat=0)
-    check_sample_values(name, variable)
-    return variable.astype({"weight": float, "event": int}.get(name, variable.dtype))
-
-
-def check_sample_values(name: str, variable: xr.Variable) -> None:
-    """Raise unless a per-sample coordinate obeys its rule. Labels are checked elsewhere, against the predictions."""
-    if "sample" not in variable.dims:
-        raise InputError(f"coordinate {name!r} must have the dimension 'sample'; found {show(variable.dims)}.")
-    values = variable.values
-    if name == "weight":
-        if values.dtype.kind not in "biuf":
-            raise InputError(f"`weights` must be numbers; found dtype {values.dtype}.")
-        if not (np.isfinite(values) & (values >= 0)).all():
-            raise InputError("`weights` must be finite and not negative.")
-        if not values.any():
-            raise InputError("`weights` are all zero; at least one sample must count.")
-    if name == "event" and not np.all((values == 0) | (values == 1)):
-        raise InputError(f"`event` must be 1 (observed) or 0 (censored); found {show(pd.unique(values.ravel()))}.")
-    if name == "group" and values.dtype.kind in "Of" and pd.isna(values).any():
-        raise InputError("`groups` must not be missing; give every sample its cluster id.")
-    if name == "fold":
-        if values.dtype.kind == "f":
-            raise InputError("`folds` holds floats; fold ids must be integers or strings. Convert with .astype(int).")
-        if values.dtype.kind not in "iuUOT" or (values.dtype.kind == "O" and pd.isna(values).any()):
-            raise InputError(f"`folds` must hold integers or strings for every sample; found dtype {values.dtype}.")
+    return variable
 
 
 def _fold_table(folds: Any, to: xr.Dataset) -> Any:

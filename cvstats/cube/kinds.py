@@ -12,11 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
+from .arrays import SETTLED, encode
 from .predictions import SUM_TOLERANCE, Names
 from .values import on_dask, unique
-
-KINDS = ("label", "score", "probability", "value")
-SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
 
 
 def settle(
@@ -146,14 +144,6 @@ def positive_class(known: list[Any], positive: Any) -> Any:
         return True if isinstance(known[0], bool) else max([*known, type(known[0])(1)])
     remedy = " If the labels are numbers to predict, give kind='value'." if numbers else ""
     raise InputError(f"`positive` must say which of the labels {show(known)} is the positive class.{remedy}")
-
-
-def encode(values: np.ndarray, names: list[Any]) -> np.ndarray:
-    """Return values as codes of `names`: NaN where missing, -1 where not among them."""
-    table = {name: float(code) for code, name in enumerate(names) if name is not None}
-    number, found = pd.factorize(values.ravel())  # missing has the number -1, the last of those known
-    known = np.array([*(table.get(name, -1.0) for name in found.tolist()), np.nan])
-    return np.asarray(known[number].reshape(values.shape))
 
 
 def _as_codes(data: xr.Variable, names: list[Any], found: list[Any]) -> xr.Variable:

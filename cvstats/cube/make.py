@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError, check_option, plain, show
-from cvstats.kernels.problem import Scan, scan
+from cvstats._check import InputError, check_option
 
-from .coords import ARGUMENTS, check_sample_values, check_unique, checked, sample_ids, sample_variable
-from .kinds import KINDS, SETTLED, settle
+from .arrays import KINDS, SETTLED, check_beside, check_form, check_values
+from .coords import plain_variable, sample_ids, sample_variable
+from .kinds import settle
 from .predictions import named_predictions
 from .values import plain_array, unique
-
-LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 
 
 def as_cube(
@@ -106,183 +102,13 @@ def as_cube(
         if value is not None:
             coords[name] = sample_variable(value, name, axes)
         elif name in coords:
-            coords[name] = checked(coords[name], name, axes)
-    _check_labels(data, coords)
+            coords[name] = plain_variable(coords[name], name, axes)
+    check_beside(data, coords)
+    coords |= {name: coords[name].astype(kind) for name, kind in (("weight", float), ("event", int)) if name in coords}
     data, extra = settle(data, coords, kind=kind, positive=positive, threshold=threshold, classes=classes)
     kept = {name: value for name, value in coords.items() if set(value.dims) <= set(data.dims) and name not in SETTLED}
     cube = xr.DataArray(data, coords=kept | extra, name="prediction")
-    _check_names(cube)
-    settled = str(cube["kind"].values)
-    if settled != "label" and not is_lazy(cube):
+    settled = check_form(cube)
+    if settled != "label" and cube.chunks is None:
         check_values(cube.values, settled, 0, "predictions")
     return cube
-
-
-def check_cube(cube: xr.DataArray) -> xr.DataArray:
-    """Return `cube` unchanged if it obeys the contract, else raise an error that says what is wrong.
-
-    Checks dims, unique sample and configuration names, missing labels (allowed only where every prediction is
-    missing), fold ids, case weights, and that values fit their ``kind``. Values of a dask-backed cube are checked
-    block by block when they are used, not here.
-
-    Parameters
-    ----------
-    cube : DataArray
-        What should be a cube.
-
-    Returns
-    -------
-    xarray.DataArray
-        The same object.
-
-    Raises
-    ------
-    InputError
-        The first rule that is broken, with the labels that break it.
-
-    Examples
-    --------
-    >>> import cvstats as cs
-    >>> cube = cs.as_cube([[0.9], [0.2]], [1, 0])
-    >>> cs.check_cube(cube) is cube
-    True
-    """
-    kind = check_form(cube)
-    if not is_lazy(cube):
-        check_values(cube.values, kind, len(class_names(cube) or ()), "cube")
-    return cube
-
-
-def check_form(cube: xr.DataArray) -> str:
-    """Check everything but the predictions themselves; return their kind."""
-    if not isinstance(cube, xr.DataArray):
-        raise InputError(f"`cube` must be an xarray.DataArray made by as_cube(); got {type(cube).__name__}.")
-    for dim in ("sample", "configuration"):
-        if dim not in cube.dims:
-            raise InputError(f"`cube` has no dimension {dim!r}; found {show(cube.dims)}. Make it with as_cube().")
-    coords = cube.coords.variables  # building a DataArray for each would cost more than the checks
-    for name in ("label", "kind", "sample", "configuration"):
-        if name not in coords:
-            raise InputError(f"`cube` has no coordinate {name!r}. Make it with as_cube(predictions, labels).")
-    if cube.size == 0:
-        raise InputError(f"`cube` is empty: sizes {dict(cube.sizes)}.")
-    if cube.dtype.kind != "f":
-        raise InputError(f"`cube` has dtype {cube.dtype}; a cube holds floats. Make it with as_cube().")
-    for name in SETTLED:
-        if name in coords and coords[name].ndim:
-            raise InputError(
-                f"coordinate {name!r} must be a single value, but has dims {show(coords[name].dims)}; "
-                "cubes that differ in it cannot be put into one."
-            )
-    kind = str(coords["kind"].values.item())
-    check_option(kind, KINDS, "kind")
-    needed = _source_of_classes(cube)
-    if needed is not None and needed not in coords:
-        raise InputError(f"`cube` of kind {kind!r} has no coordinate {needed!r}. Make it with as_cube().")
-    _check_names(cube)
-    for name in ARGUMENTS:
-        if name in coords:
-            check_sample_values(name, coords[name])
-    _check_labels(cube.variable, coords)
-    return kind
-
-
-def is_lazy(cube: xr.DataArray) -> bool:
-    """Return whether the cube is backed by dask, so that nothing may load it whole."""
-    return hasattr(cube.variable._data, "__dask_graph__")
-
-
-def class_names(cube: xr.DataArray) -> list[Any] | None:
-    """Return the classes in the order of their codes (binary: negative, positive), or None for numeric labels."""
-    coords = cube.coords.variables
-    source = _source_of_classes(cube)
-    if source is None:
-        return None
-    if source == "label_class":
-        return [plain(name) for name in coords[source].values]
-    settled = coords[source].values.item()
-    if source == "classes":
-        return list(json.loads(settled))
-    positive = plain(settled)
-    others = [name for name in unique(coords["label"].values) if name != positive]
-    return [others[0] if others else None, positive]
-
-
-def check_values(values: np.ndarray, kind: str, n_classes: int, argument: str, seen: Scan | None = None) -> None:
-    """Raise unless the values fit their kind: probabilities in [0, 1], class codes below `n_classes`, sane numbers.
-
-    What a pass over the values has `seen` already need not be looked for again.
-    """
-    if kind == "score" or values.size == 0:
-        return
-    seen = seen or scan(values)
-    low, high = seen.low, seen.high
-    if kind == "value":
-        if np.isinf(low) or np.isinf(high):  # which metrics can use infinite predictions, they say themselves
-            finite = values[np.isfinite(values)]
-            low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
-        if low < -LARGEST or high > LARGEST:
-            raise InputError(
-                f"`{argument}`: numbers must lie within {-LARGEST:g} and {LARGEST:g}; found values from {low:g} to "
-                f"{high:g}. Give what a diverged model predicted as NaN, or change the unit."
-            )
-    if kind == "probability" and (low < 0 or high > 1):
-        raise InputError(
-            f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
-            "Give scores with kind='score'."
-        )
-    if kind == "label" and (low < 0 or high >= n_classes or _fractions(values)):
-        raise InputError(
-            f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
-        )
-
-
-def _fractions(values: np.ndarray) -> bool:
-    """Return whether some value is not a whole number; NaN does not count."""
-    flat = values.ravel(order="K")
-    tiles = (flat[start : start + 65_536] for start in range(0, flat.size, 65_536))
-    return any(bool(np.any(np.abs(tile - np.rint(tile)) > 0)) for tile in tiles)
-
-
-def _source_of_classes(cube: xr.DataArray) -> str | None:
-    """Return the coordinate that names the classes, without which predictions of classes cannot be read."""
-    kind = str(cube.coords.variables["kind"].values.item())
-    if kind == "value" or "event" in cube.coords.variables:
-        return None
-    if "label_class" in cube.dims:
-        return "label_class"
-    return "classes" if kind == "label" else "positive"
-
-
-def _check_names(cube: xr.DataArray) -> None:
-    for dim, index in cube.indexes.items():
-        if isinstance(index, pd.MultiIndex):
-            raise InputError(
-                f"the {dim} names are a MultiIndex of {show(index.names)}; give each a single name, for instance with "
-                "as_cube(cube), which makes text of them."
-            )
-        check_unique(index, f"{dim} names must be unique; found more than once")
-
-
-def _check_labels(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
-    """Raise for infinite labels, and for missing ones unless every prediction of the sample is missing too."""
-    label = coords["label"]
-    if label.dtype.kind not in "Of":
-        return
-    if label.dtype.kind == "f":
-        largest = float(np.fmax.reduce(np.abs(label.values), axis=None))
-        if np.isinf(largest):
-            raise InputError("`labels` must be finite; found infinite values.")
-        if largest > LARGEST:
-            raise InputError(f"`labels` must lie within {-LARGEST:g} and {LARGEST:g}; change their unit.")
-    missing = label.isnull()
-    rows = np.flatnonzero(missing.any([dim for dim in label.dims if dim != "sample"]).values)
-    if not rows.size:
-        return
-    bad = data.isel(sample=rows).notnull() & missing.isel(sample=rows)
-    hit = bad.any([dim for dim in bad.dims if dim != "sample"]).values
-    if hit.any():
-        raise InputError(
-            f"`labels` are missing for samples {show(coords['sample'].values[rows[hit]])} that have predictions; "
-            "every predicted sample needs a label."
-        )

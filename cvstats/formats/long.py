@@ -19,7 +19,8 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.make import as_cube, class_names
+from cvstats.cube.arrays import class_names
+from cvstats.cube.make import as_cube
 
 from . import _report
 from ._columns import NUMBER

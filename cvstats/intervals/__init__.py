@@ -9,7 +9,7 @@ people and ``calibration(evidence)``, the `Calibration` that a result keeps for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -27,11 +27,6 @@ NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
     """Return quantiles (type 7) along the last axis, NaN left out."""
     return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
-
-
-def _limits_of_draws(values: np.ndarray, level: float) -> tuple[float, float, float]:
-    low, high = quantiles(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -69,11 +64,11 @@ class percentile:  # noqa: N801 - a configured method reads as a call
         """Return lower limit, upper limit and standard error."""
         if not len(evidence.values):
             return np.nan, np.nan, np.nan
-        low, high, error = _limits_of_draws(evidence.values, level)
+        low, high = np.quantile(evidence.values, [(1 - level) / 2, (1 + level) / 2])
         shift = evidence.estimate - evidence.bbc
         if shift:
-            low, high = np.clip([low + shift, high + shift], *evidence.metric.range).tolist()
-        return low, high, error
+            low, high = np.clip([low + shift, high + shift], *evidence.metric.range)
+        return float(low), float(high), float(np.std(evidence.values, ddof=1)) if len(evidence.values) > 1 else np.nan
 
 
 @dataclass(frozen=True)
@@ -132,7 +127,7 @@ class double_bootstrap:  # noqa: N801
         values = values[~np.isnan(values)]
         if len(values) < 2:
             return np.nan, np.nan, np.nan
-        low, high, error = _limits_of_draws(values, level)
+        low, high, error = percentile().limits(replace(evidence, values=values, bbc=evidence.estimate), level)
         return min(low, evidence.estimate), max(high, evidence.estimate), error
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from cvstats.cube.blocks import coverage, problem_on
+from cvstats.cube.arrays import coverage, problem_on
 from cvstats.judge import Rules, decide, scored
 from cvstats.kernels.placements import delong, placements
 from cvstats.resample import Bootstrap, Given, codes_of

@@ -14,9 +14,8 @@ import xarray as xr
 from cvstats._check import InputError, Rng, entropy, show, warn
 from cvstats._results import names_of
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import aligned, map_batches
-from cvstats.cube.blocks import problem_on, surveyed
-from cvstats.cube.make import check_form
+from cvstats.cube.align import aligned
+from cvstats.cube.arrays import check_form, map_batches, problem_on, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.resample import Draws, given_draws

@@ -10,8 +10,8 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 from cvstats.adjust import Adjustment, in_turn
-from cvstats.cube.arrays import check_kind, models
-from cvstats.cube.blocks import problem_on
+from cvstats.cube.arrays import encode_labels, problem_on
+from cvstats.cube.partners import models
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.scoring import fold_members
@@ -64,13 +64,13 @@ def problem_of(
     if rules.adjust is not None and rules.adjust.cuts and "threshold" not in cube.coords:
         cube = cube.assign_coords(threshold=0.0)  # learned in every draw; what stands here is never read
     for one in metrics:
-        check_kind(cube, one)
+        one.check_kind(cube)
     every = (by, *metrics)
     finite = next((one for one in every if one.family != "rank" and one.uses in ("value", "margin")), by)
     data = problem_on(cube, finite, compete=compete)
     ranks = next((one for one in every if one.family == "rank"), None)
-    if ranks is not None and ranks is not finite:
-        data = replace(data, model=models(cube, ranks))
+    if ranks is not None and ranks is not finite and "partner" in cube.dims:
+        data = replace(data, model=models(cube, ranks.name, *encode_labels(cube)))
     if rules.average == "fold" and compete:
         if "fold" not in cube.coords:
             raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")

@@ -15,7 +15,7 @@ import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
 from cvstats.adjust import Adjustment, Fitted
-from cvstats.cube.blocks import many_blocks, map_blocks, surveyed
+from cvstats.cube.arrays import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Problem, kernel
 from cvstats.kernels.problem import LabelCheck
 from cvstats.metrics import Metric

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.adjust import Adjustment, Fitted
-from cvstats.cube.blocks import map_blocks
+from cvstats.cube.arrays import map_blocks
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.cutting import TableMetric
 from cvstats.kernels.mixing import Candidates, votes

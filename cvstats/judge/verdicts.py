@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.adjust import Fitted
-from cvstats.cube.blocks import map_blocks, surveyed
+from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem, kernel
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric

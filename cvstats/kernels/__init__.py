@@ -51,5 +51,5 @@ def kernel(metric: Metric, problem: Problem, total: float, *, gaps: bool | None 
     which unit configurations are compared; blocks of one cube must agree on it.
     """
     make = KERNELS[metric.statistic or metric.family]
-    made: Kernel = make(metric, problem, max(total, float(problem.n)), gaps=gaps)
+    made: Kernel = make(metric, problem, max(total, float(len(problem.y))), gaps=gaps)
     return made

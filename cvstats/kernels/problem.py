@@ -184,17 +184,8 @@ class LabelCheck:
         return {"positive": [1], "negative": [0]}.get(self.requires, [])
 
 
-@dataclass(frozen=True)
-class Scan:
-    """The smallest and largest number of an array (NaN when there is none), and whether some are missing."""
-
-    low: float
-    high: float
-    gaps: bool
-
-
-def scan(values: np.ndarray) -> Scan:
-    """Return what a pass over an array tells."""
+def scan(values: np.ndarray) -> tuple[float, float, bool]:
+    """Return the smallest and largest number of an array (NaN when there is none), and whether some are missing."""
     if not values.flags.c_contiguous:
         values = values.T if values.flags.f_contiguous else values
     tiles = [values]
@@ -212,4 +203,4 @@ def scan(values: np.ndarray) -> Scan:
         else:
             most = np.max(tile)
         low, high = min(low, float(least)), max(high, float(most))
-    return Scan(low, high, gaps) if low <= high else Scan(np.nan, np.nan, gaps)
+    return (low, high, gaps) if low <= high else (np.nan, np.nan, gaps)

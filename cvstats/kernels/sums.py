@@ -73,7 +73,7 @@ class SumKernel:
         self.m, self.r = problem.p.shape[-2:]
         self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
         self.divisor = 1.0
-        parts, present = self._ingredients(problem, scan(problem.p).gaps if gaps is None else gaps)
+        parts, present = self._ingredients(problem, scan(problem.p)[2] if gaps is None else gaps)
         self.begun = np.ones((self.m, self.width), bool)
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)
@@ -159,11 +159,13 @@ class SumKernel:
         for start in range(0, len(index), step):
             now = slice(start, start + step)
             left, mine = weights[now].astype(float if weights.dtype.kind == "f" else self.dtype), index[now]
-            own = [part if len(part) == 1 else part.reshape(self.m, self.width, -1)[mine] for part in self.labels]
-            labels = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
-            own = [part.reshape(self.m, self.width, -1)[mine] for part in self.parts]
-            sums = [np.einsum("bn,brn->br", left, part) for part in own]
-            table = np.broadcast_to(self._formula(sums, labels), (len(left), self.width))
+            own = [
+                part if len(part) == 1 or self.m == 1 else part.reshape(self.m, self.width, -1)[mine]
+                for part in (*self.parts, *self.labels)
+            ]
+            each = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
+            table = self._formula(each[: len(self.parts)], each[len(self.parts) :])
+            table = np.broadcast_to(table, (len(left), self.width))
             out[now] = table[:, 0] if self.width == 1 else over_repeats(table, self.begun[mine])
         return out
 

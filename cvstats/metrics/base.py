@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, nearest, warn
+from cvstats.cube.arrays import class_names
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
@@ -121,17 +122,14 @@ class Metric:
     unlike: tuple[str, ...] = ()
     scale: str = ""
     prior: tuple[float, ...] | None = None
+    sign: int = field(init=False)  # +1 when higher is better, -1 when lower is
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sign", 1 if self.direction == "maximize" else -1)
         best, worst = self.range[::-1] if self.sign > 0 else self.range
         scale = "none" if not np.isfinite(best) else "unit" if np.isfinite(worst) else "log"
         object.__setattr__(self, "scale", self.scale or scale)
         object.__setattr__(self, "words", self.words or self.name.replace("_", " "))
-
-    @property
-    def sign(self) -> int:
-        """+1 when higher is better, -1 when lower is."""
-        return 1 if self.direction == "maximize" else -1
 
     def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
         """Return the metric of each configuration; see `score`.
@@ -149,6 +147,44 @@ class Metric:
             One value per configuration (and batch).
         """
         return type(self).score(cube, self, average=average)
+
+    def check_kind(self, cube: xr.DataArray) -> None:
+        """Raise when the metric cannot be computed from this kind of predictions."""
+        coords = cube.coords.variables
+        kind = str(coords["kind"].values)
+        survival = "event" in coords
+        what, uses = f"metric {self.name!r}", self.uses
+        if uses == "any":
+            return
+        if uses == "survival":
+            if not survival:
+                raise InputError(
+                    f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
+                )
+            return
+        if survival:
+            raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
+        if uses == "value" and kind != "value":
+            raise InputError(
+                f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
+                "or give as_cube(..., kind='value') when the values are numbers."
+            )
+        if uses != "value" and kind == "value":
+            raise InputError(
+                f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say."
+            )
+        if uses in ("score", "margin") and kind == "label":
+            raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
+        if uses == "probability" and kind != "probability":
+            raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
+        many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
+        if self.binary_only and many:
+            raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
+        if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
+            need = "class labels" if uses == "label" else "the distance from the threshold"
+            raise InputError(
+                f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
+            )
 
     def error_cost(self, n_classes: int) -> float:
         """Return what an error is taken to cost when the data hold none: 0 unless it is a mean loss of probabilities.
@@ -349,21 +385,21 @@ def traits_of(name: str) -> Metric | None:
 
 
 def bound_metric(
-    metric: str | Metric | Callable[..., Any], cube: xr.DataArray, notes: list[str] | None = None
+    metric: str | Metric | Callable[..., Any],
+    cube: xr.DataArray,
+    notes: list[str] | None = None,
+    *,
+    any_cube: bool = False,
 ) -> Metric:
     """Return the metric with what it must know of the cube's classes (such as the order of a prior) filled in.
 
     What the reader must know of the metric on this cube goes to `notes`, else into a warning; a metric that is bound
-    already has said it.
+    already has said it. `any_cube`: the caller can use what a separate-sampling cube cannot tell.
     """
     metric = get_metric(metric)
-    if "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0):  # one of them picked out
+    separate = "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)  # or one picked out
+    if separate and not any_cube:
         _refuse_separate(metric, cube)
-    return bind(metric, cube, notes)
-
-
-def bind(metric: Metric, cube: xr.DataArray, notes: list[str] | None = None) -> Metric:
-    """Return the metric bound to any cube that its caller can use; see `bound_metric`."""
     if metric.bind is None:
         return metric
     said: list[str] = []

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, plain, show
+from cvstats.cube.arrays import class_names
 
 from .base import MADE, SHARE, Metric, define
 
@@ -305,8 +306,6 @@ def _at_prior(prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.
 
 def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:
     """Return the prior in the order of the cube's class codes."""
-    from cvstats.cube.make import class_names
-
     names = class_names(cube)
     if names is None:
         raise InputError("`prior` is for class labels, but the cube holds numbers.")

@@ -9,6 +9,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import show
+from cvstats.cube.arrays import encode_labels
+from cvstats.cube.blocks import by_chunk
 
 from .base import Metric, define
 
@@ -61,8 +63,6 @@ def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 def _clipped(cube: xr.DataArray) -> xr.DataArray:
     """Return how many predictions of each configuration give the true class a probability below LEAST."""
-    from cvstats.cube.arrays import encode_labels
-
     truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
     if "weight" in cube.coords:
         truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
@@ -77,8 +77,6 @@ def _clipped(cube: xr.DataArray) -> xr.DataArray:
 
 def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
     """Return the metric as counted on a cube, and note which configurations have probabilities below LEAST."""
-    from cvstats.cube.blocks import by_chunk
-
     bound = replace(metric, ingredients=_minus_log, bind=None)
     if str(cube.coords["kind"].item()) != "probability":
         return bound  # refused where it is computed

@@ -11,13 +11,10 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show, warn
-from cvstats.cube.align import REPEATS, batch_dims, map_along
-from cvstats.cube.arrays import problem
+from cvstats.cube.align import map_along
+from cvstats.cube.arrays import REPEATS, SETTLED, batch_dims, check_form, problem
 from cvstats.cube.blocks import by_chunk
-from cvstats.cube.kinds import SETTLED
-from cvstats.cube.make import check_form
 from cvstats.kernels import Problem, kernel
-from cvstats.kernels.problem import scan
 
 from .base import Metric, bound_metric
 
@@ -96,12 +93,10 @@ def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
-    data = problem(cube, metric)
-    gaps = scan(data.p).gaps
-    values = []
+    data, values = problem(cube, metric), []
     for part in _blocks(data):
         part, counts = _counted(part)
-        values.append(kernel(metric, part, float(counts.sum()), gaps=gaps).scores(counts[None])[0])
+        values.append(kernel(metric, part, float(counts.sum()), gaps=data.gaps).scores(counts[None])[0])
     return _label_columns(np.concatenate(values), cube, metric, [])
 
 
@@ -122,10 +117,9 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, M
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
     data = problem(cube, metric)
     names, member = fold_members(cube)
-    gaps = scan(data.p).gaps
     values, there = [], []
     for part in _blocks(data):
-        values.append(_fold_block(metric, part, member, gaps))
+        values.append(_fold_block(metric, part, member))
         there.append(_fold_present(part, member))
     trailing = ["repeat", "fold"]
     table = xr.Dataset(
@@ -185,14 +179,14 @@ def _counted(data: Problem) -> tuple[Problem, np.ndarray]:
     return replace(data, weight=None), weight.astype(np.int64)
 
 
-def _fold_block(metric: Metric, data: Problem, member: np.ndarray, gaps: bool) -> np.ndarray:
+def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray:
     """Return the (m, r, fold) scores of a block of columns: a fold is a draw of its members, a repeat a problem."""
     if data.weight is not None:
         member = member[..., data.weight > 0]
     data, counts = _counted(data)
     total = float(counts.sum())
     each = [
-        kernel(metric, data.repeats(slice(r, r + 1)), total, gaps=gaps).scores(inside * counts)
+        kernel(metric, data.repeats(slice(r, r + 1)), total, gaps=data.gaps).scores(inside * counts)
         for r, inside in enumerate(member)
     ]
     return np.stack(each, axis=1).T
@@ -200,6 +194,8 @@ def _fold_block(metric: Metric, data: Problem, member: np.ndarray, gaps: bool) -
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
     """Return (m, r, fold): whether a configuration predicted some sample of the fold."""
+    if not data.gaps:
+        return np.broadcast_to(member.any(axis=2), (data.p.shape[-2], *member.shape[:2]))
     count = member @ data.filled().transpose(2, 0, 1).astype(float)
     return np.asarray(count.transpose(2, 0, 1) > 0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import xarray as xr
 
 from cvstats._check import InputError, check_option
-from cvstats.cube.arrays import check_kind
 
 from .base import bound_metric
 
@@ -61,7 +60,7 @@ def metric_set(what: str | xr.DataArray) -> list[str]:
 
 def _fits(name: str, cube: xr.DataArray) -> bool:
     try:
-        check_kind(cube, bound_metric(name, cube, []))
+        bound_metric(name, cube, []).check_kind(cube)
     except InputError:
         return False
     return True

@@ -12,9 +12,7 @@ import xarray as xr
 from cvstats._check import Rng, check_level, entropy, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_form, is_lazy
+from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
@@ -22,8 +20,7 @@ from cvstats.metrics import Metric
 from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import Mixture, Select, select_best
 
-from .common import Choice, check_times, design_sizes, final_choice, optimism
-from .doubts import Doubts
+from .common import Choice, Doubts, check_times, design_sizes, final_choice, optimism
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
@@ -227,7 +224,7 @@ def bbc(
     )  # fmt: skip
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        return assemble(bootstrap_run(part, asked), part, asked)
+        return assemble(bootstrap_run(part, asked), part, asked, "bbc")
 
     return finished(
         "bbc",
@@ -259,8 +256,8 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
     call = call_text(function, metric=names if asked.listed else names[0], **decision, **arguments)
     if asked.listed or decision["by"]:
         out = out.assign_coords(by=asked.by.name)
-    labels = qualifiers(method, names[0], asked.level, asked.interval.name)
-    return result(out, **labels, call=call, cube=cube)
+    level, interval = asked.level, asked.interval.name
+    return result(out, method=method, metric=names[0], conf_level=level, interval=interval, call=call, cube=cube)
 
 
 def warn_once(function: str, notes: list[str]) -> None:
@@ -378,14 +375,14 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray)
         "metric": metric,
         "n": n,
         "smallest_class": smallest,
-        "cube": None if is_lazy(cube) else cube,
+        "cube": None if cube.chunks is not None else cube,
         "seed": asked.rules.seed,
         "grouped": "group" in cube.coords,
         "weighted": "weight" in cube.coords,
     }
 
 
-def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
+def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
     within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
@@ -412,6 +409,7 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
         variables |= decided_on(run.final)
     variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
+    coords |= qualifiers(method, asked.metrics[0].name, asked.level, asked.interval.name)
     if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:

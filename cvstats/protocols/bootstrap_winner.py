@@ -12,9 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, check_option, entropy
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_form
+from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
@@ -171,7 +169,7 @@ def winner(
         run = bootstrap_run(part, asked)
         cases = _estimates(run, part, estimator, inside, asked)
         cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
-        return assemble(replace(run, cases=cases), part, asked)
+        return assemble(replace(run, cases=cases), part, asked, estimator)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
     said = {"regime": regime, "times": times, "rng": rng, "level": level, "interval": asked.interval.name}

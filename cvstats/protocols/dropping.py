@@ -13,9 +13,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
 from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import map_blocks, problem_on
-from cvstats.cube.make import check_cube, check_form
+from cvstats.cube.arrays import check_cube, check_form, map_batches, map_blocks, problem_on
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
@@ -114,7 +112,7 @@ def bbcd(
         alive, replay = race.replay(race.draws(part, None, times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
-        out = assemble(run, kept, asked)
+        out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
         cost = {"full_selected": full.label, "full_naive": full.value}
         cost["cost"] = optimism(found, full.value, run.choice.value)

@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, score
 

@@ -9,9 +9,8 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, listened, show
 from cvstats._results import call_text, names_of, result
-from cvstats.cube.align import aligned, map_batches
-from cvstats.cube.blocks import complete
-from cvstats.cube.make import check_cube
+from cvstats.cube.align import aligned
+from cvstats.cube.arrays import check_cube, complete, map_batches
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best

@@ -11,9 +11,7 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_count, entropy, show, warn
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import batch_dims
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import batch_dims, check_cube, problem_on
 from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.kernels import Problem

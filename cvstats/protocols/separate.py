@@ -12,11 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
 from cvstats._results import call_text, qualifiers, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on, surveyed
-from cvstats.cube.make import check_cube, class_names
+from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
 from cvstats.judge import scored
-from cvstats.metrics import Metric, bind, get_metric, prior_error, resolve_prior
+from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior
 from cvstats.resample import Bootstrap, Given, codes_of
 
 from .bootstrap import warn_once
@@ -357,7 +355,7 @@ def _estimates(
         check_times(times, level, "percentile", None)
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
-    bound = bind(loss, own_partner(cube) if classical else cube, notes)
+    bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         errors = class_errors(own_partner(part) if classical else part, bound, names, times or 0, seed)

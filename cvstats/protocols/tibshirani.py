@@ -7,8 +7,7 @@ import xarray as xr
 
 from cvstats._check import warn
 from cvstats._results import call_text, result
-from cvstats.cube.align import map_batches
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.scoring import fold_scores
 

@@ -12,9 +12,7 @@ import xarray as xr
 from cvstats._check import InputError, check_option
 from cvstats._results import call_text, names_of, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.align import map_batches
-from cvstats.cube.blocks import problem_on
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.judge import Decision, Rules, Setting, decide, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.metrics import Metric, bound_metric, score

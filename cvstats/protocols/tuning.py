@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError
-from cvstats.cube.align import REPEATS, batch_dims, map_along
+from cvstats.cube.align import map_along
+from cvstats.cube.arrays import REPEATS, batch_dims
 from cvstats.metrics import Metric, score
 from cvstats.select import by_value, select_best
 

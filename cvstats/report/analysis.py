@@ -13,16 +13,14 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
 from cvstats.compare.best import best_of
-from cvstats.cube.align import batch_dims
-from cvstats.cube.blocks import coverage
-from cvstats.cube.make import check_cube
+from cvstats.cube.arrays import batch_dims, check_cube, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import bbc
 from cvstats.protocols.bootstrap_winner import winner
-from cvstats.protocols.doubts import Doubts
+from cvstats.protocols.common import Doubts
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.tibshirani import tt

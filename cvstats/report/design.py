@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.cube.arrays import encode_labels
-from cvstats.cube.blocks import predicted
-from cvstats.cube.make import class_names
+from cvstats.cube.arrays import class_names, encode_labels, predicted
 from cvstats.tables.words import count, printable, several
 
 

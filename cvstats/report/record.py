@@ -21,7 +21,7 @@ import xarray as xr
 import cvstats
 from cvstats._check import InputError, plain
 from cvstats._results import cube_hash
-from cvstats.cube.kinds import SETTLED
+from cvstats.cube.arrays import SETTLED
 from cvstats.formats._gate import node, opened
 from cvstats.tables import tidy
 

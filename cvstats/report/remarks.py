@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import plain
-from cvstats.cube.blocks import coverage
-from cvstats.protocols.doubts import FEW_GROUPS, Doubts
+from cvstats.cube.arrays import coverage
+from cvstats.protocols.common import FEW_GROUPS, Doubts
 from cvstats.tables.words import count, number, percent, printable, several
 
 from .analysis import Analysis

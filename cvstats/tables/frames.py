@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, plain, show
-from cvstats.cube.make import check_cube, class_names
+from cvstats.cube.arrays import check_cube, class_names
 
 QUALIFIERS = ("method", "metric", "by", "conf_level", "interval", "test")
 _SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube

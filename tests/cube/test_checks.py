@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.cube.make import class_names, is_lazy
+from cvstats.cube.arrays import class_names
 from shared import P, Y, refusal
 
 refused = refusal(cs.as_cube)
@@ -68,10 +68,10 @@ class TestDask:
         array = xr.DataArray(data, dims=("sample", "configuration"))
         for kind in ("probability", "score"):
             cube = cs.as_cube(array, Y, kind=kind, folds=[0, 0, 1, 1])
-            assert is_lazy(cube)
+            assert cube.chunks is not None
             cs.check_cube(cube)
-        assert is_lazy(cs.as_cube(data, Y, kind="label"))
-        assert is_lazy(cs.as_cube(array, Y * 1.5, kind="value"))
+        assert cs.as_cube(data, Y, kind="label").chunks is not None
+        assert cs.as_cube(array, Y * 1.5, kind="value").chunks is not None
         assert dask
 
     def test_kind_must_be_given(self):
@@ -98,7 +98,7 @@ class TestDask:
         pytest.importorskip("dask")
         p = P.copy()
         p[1] = np.nan
-        assert is_lazy(cs.as_cube(self.lazy(p), [1, np.nan, 1, 0], kind="probability"))
+        assert cs.as_cube(self.lazy(p), [1, np.nan, 1, 0], kind="probability").chunks is not None
         refused("`labels` are missing for samples 1", self.lazy(P), [1, np.nan, 1, 0], kind="probability")
 
 

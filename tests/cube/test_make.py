@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.cube.make import class_names
+from cvstats.cube.arrays import class_names
 from shared import P, Y, refusal
 
 refused = refusal(cs.as_cube)

@@ -526,7 +526,7 @@ class TestBlocks:
         options = {"choose": draws, "ties": ties, "rng": 3}
         whole = cs.select_and_judge(cube, metric, **options)
         other = cs.select_and_judge(first, metric, judge_cube=second, **options)
-        monkeypatch.setattr("cvstats.cube.blocks.PART", part)
+        monkeypatch.setattr("cvstats.cube.arrays.PART", part)
         xr.testing.assert_identical(cs.select_and_judge(cube, metric, **options), whole)
         xr.testing.assert_identical(cs.select_and_judge(first, metric, judge_cube=second, **options), other)
         assert "c2" not in whole.selected.values

@@ -114,7 +114,7 @@ def test_batches_and_chunks_change_nothing(metric, monkeypatch):
     whole = cs.score_draws(cube, metric, draws)
     xr.testing.assert_identical(cs.score_draws(cube, metric, draws, batch=1), whole)
     xr.testing.assert_identical(cs.score_draws(cube.chunk(configuration=3), metric, draws), whole)
-    monkeypatch.setattr("cvstats.cube.blocks.PART", 100)
+    monkeypatch.setattr("cvstats.cube.arrays.PART", 100)
     xr.testing.assert_identical(cs.score_draws(cube, metric, draws), whole)
 
 
