@@ -19,8 +19,10 @@ from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
 from cvstats.resample import Draws
 
-from .loop import Decision, Rules, spans
+from .loop import CELLS, Decision, Rules, spans
 from .scorers import adjusted, choosing_kernel, label_check, mixable
+
+MANY = 8  # draws that a winner must have on average to be sorted once for all of them
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,16 @@ class _Bench:
         """Return what the adjustments learn in each draw."""
         if self.rules.adjust is None or decision.fitted is not None:
             return decision.fitted
-        w = counts if self.near.weight is None else counts * self.near.weight
-        return self.rules.adjust.fit_each(self.near.y, self._column(self.near, decision).p, w)
+        adjust, near = self.rules.adjust, self.near
+        w = counts if near.weight is None else counts * near.weight
+        local = self.local(decision)
+        winners = np.unique(local)
+        if decision.share is not None or MANY * len(winners) > len(local):
+            return adjust.fit_each(near.y, self._column(near, decision).p, w)
+        each = [adjust.fit_each(near.y, near.p[..., j : j + 1, :], w[local == j]) for j in winners.tolist()]
+        order = np.argsort(np.argsort(local, kind="stable"), kind="stable")
+        state = {name: np.concatenate([one.state[name] for one in each])[order] for name in each[0].state}
+        return replace(each[0], state=state)
 
     def _column(self, problem: Problem, decision: Decision) -> Problem:
         """Return the problem with one column for each draw."""
@@ -123,9 +133,11 @@ def verdicts(
         ends = [_Final.of(metric, bench, final, last, total) for metric in metrics]
         single[:] = [[end.naive(part) for part in parts] for end in ends]
         scorers: dict[int, Kernel] = {}
-        for now, counts, bag, right in _weights(
-            setting, other, spans(setting.draws.times, rules.batch, metrics[0], known)
-        ):
+        batch = rules.batch
+        if batch is None and not (rules.adjust is None and decision.share is None):  # a column for every draw
+            batch = max(1, CELLS // max(1, bench.far.p.size // len(won)))
+        blocks = spans(setting.draws.times, batch, metrics[0], bench.far)
+        for now, counts, bag, right in _weights(setting, other, blocks):
             some = decision.take(now)
             fitted = bench.fitted(some, counts)
             if fitted is not None:

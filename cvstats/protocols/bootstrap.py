@@ -224,7 +224,7 @@ def bbc(
     )  # fmt: skip
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        return assemble(bootstrap_run(part, asked), part, asked)
+        return assemble(bootstrap_run(part, asked), part, asked, "bbc")
 
     return finished(
         "bbc",
@@ -256,8 +256,8 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
     call = call_text(function, metric=names if asked.listed else names[0], **decision, **arguments)
     if asked.listed or decision["by"]:
         out = out.assign_coords(by=asked.by.name)
-    labels = qualifiers(method, names[0], asked.level, asked.interval.name)
-    return result(out, **labels, call=call, cube=cube)
+    level, interval = asked.level, asked.interval.name
+    return result(out, method=method, metric=names[0], conf_level=level, interval=interval, call=call, cube=cube)
 
 
 def warn_once(function: str, notes: list[str]) -> None:
@@ -382,7 +382,7 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray)
     }
 
 
-def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
+def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
     within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
@@ -409,6 +409,7 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
         variables |= decided_on(run.final)
     variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
+    coords |= qualifiers(method, asked.metrics[0].name, asked.level, asked.interval.name)
     if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:

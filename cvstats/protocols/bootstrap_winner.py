@@ -169,7 +169,7 @@ def winner(
         run = bootstrap_run(part, asked)
         cases = _estimates(run, part, estimator, inside, asked)
         cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
-        return assemble(replace(run, cases=cases), part, asked)
+        return assemble(replace(run, cases=cases), part, asked, estimator)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
     said = {"regime": regime, "times": times, "rng": rng, "level": level, "interval": asked.interval.name}

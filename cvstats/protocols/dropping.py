@@ -112,7 +112,7 @@ def bbcd(
         alive, replay = race.replay(race.draws(part, None, times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
-        out = assemble(run, kept, asked)
+        out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
         cost = {"full_selected": full.label, "full_naive": full.value}
         cost["cost"] = optimism(found, full.value, run.choice.value)
