@@ -296,6 +296,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
     else:
         draws = given_draws(asked.draws, cube)
     out = decide(by, problem_of(cube, by, asked.metrics, rules), draws, rules, judging=asked.simple)
+    draws = draws.remembered()  # whoever comes back for them shares them
     choice = chosen_on_all(cube, by, out, rules, scores)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
     if asked.simple:
