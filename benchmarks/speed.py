@@ -67,6 +67,7 @@ def full(rounds: int) -> tuple[list[speed_jobs.Row], dict[str, object]]:
         rows += speed_growth.growth_rows(table, metric)
     rows += speed_growth.memory_rows(speed_jobs.SIZES["paper"])
     rows += speed_jobs.single(rounds) + speed_jobs.dropping(rounds) + speed_jobs.obrien(rounds)
+    rows += speed_jobs.decisions(max(2, rounds // 2))
     rows += speed_jobs.imports(rounds)
     return rows, growth
 
@@ -75,6 +76,7 @@ def short() -> tuple[list[speed_jobs.Row], dict[str, object]]:
     speed_jobs.SIZES["paper"] = (300, 200, 3)
     rows = speed_jobs.means("paper", 3) + speed_jobs.auc("paper", 2)
     rows += speed_jobs.single(3, 300) + speed_jobs.dropping(1) + speed_jobs.obrien(1, 400) + speed_jobs.imports(1)
+    rows += speed_jobs.decisions(1, 200, 40, 200)
     return rows, {}
 
 

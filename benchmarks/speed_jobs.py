@@ -298,6 +298,50 @@ def dropping(rounds: int) -> list[Row]:
     return [Row("early dropping, 10 folds", "one BBC", times["bbcd"] / times["bbc"], 6.0, False, times["bbcd"])]
 
 
+def decisions(rounds: int, n: int = 500, c: int = 100, times: int = TIMES) -> list[Row]:
+    """More than a plain choice: a threshold with the configuration, three metrics of one choice, an ensemble."""
+    cube = make_cube(n, c, 1)
+    three = ["auc", "brier", "sensitivity"]
+    calls: dict[str, Callable[[], object]] = {
+        "auc": lambda: cs.bbc(cube, "auc", times=times, rng=1),
+        "cut": lambda: cs.bbc(cube, "balanced_accuracy", adjust=cs.cut("youden"), times=times, rng=1),
+        "three": lambda: cs.bbc(cube, three, times=times, rng=1),
+        "judging": lambda: cs.select_and_judge(
+            cube.isel(configuration=slice(0, 1)), three, choose=cs.bootstrap(cube, times, rng=1), rng=1
+        ),
+    }
+    seconds = interleaved(calls, rounds)
+    size = f"N={n}, C={c}"
+    rows = [
+        Row(f"threshold and configuration, {size}", "AUC", seconds["cut"] / seconds["auc"], 6.0, False, seconds["cut"]),
+        Row(
+            f"three metrics of one choice, {size}",
+            "AUC alone and judging",
+            seconds["three"] / (seconds["auc"] + seconds["judging"]),
+            1.3,
+            False,
+            seconds["three"],
+        ),
+    ]
+    draws, few = max(40, times // 5), 2
+    ours = interleaved({"ours": lambda: cs.bbc(cube, "brier", select=cs.ensemble(25), times=draws, rng=1)}, 1)["ours"]
+    loop = interleaved({"loop": lambda: _greedy_loop(cube, few)}, 1)["loop"] / few * draws
+    return [*rows, Row(f"ensemble of 25, {size}, {draws} draws", "Python loop", loop / ours, 50.0, True, ours)]
+
+
+def _greedy_loop(cube, draws: int) -> None:
+    """Greedy selection of 25 members on bootstrap rows, by scikit-learn's score of every candidate."""
+    from sklearn.metrics import brier_score_loss
+
+    y, p, g = cube["label"].values, cube.values, np.random.default_rng(1)
+    for _ in range(draws):
+        rows = g.integers(0, len(y), len(y))
+        total = np.zeros(len(y))
+        for step in range(25):
+            losses = [brier_score_loss(y[rows], (total[rows] + p[rows, j]) / (step + 1)) for j in range(p.shape[1])]
+            total += p[:, int(np.argmin(losses))]
+
+
 def obrien(rounds: int, cells: int = 2000) -> list[Row]:
     """O'Brien's test over many cells against a loop over scipy."""
     import xarray as xr

@@ -6,7 +6,7 @@ applied to the samples that judge: learned once on everything it would make ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvstats._check import InputError, check_option, plain, show
-from cvstats.kernels.cutting import Criterion, Cuts, Cutter, paired_cuts
-from cvstats.kernels.logistic import fit_line, log_odds
+from cvstats.kernels.cutting import Criterion, Cuts, Cutter, TableMetric, paired_cuts
+from cvstats.kernels.logistic import fit_line, isotonic, log_odds
 from cvstats.metrics import Metric, get_metric, prior_in_order
 
 if TYPE_CHECKING:
@@ -289,36 +289,6 @@ _FORMS = {
 }
 
 
-@dataclass(frozen=True)
-class TableMetric:
-    """Any metric of predicted classes as a function of hits, false alarms, positives and negatives."""
-
-    metric: Metric
-
-    def __call__(self, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-        """Return its value, higher better."""
-        truth, guess = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
-        counts = np.broadcast_arrays(tp, positives - tp, fp, negatives - fp)
-        if self.metric.function is not None:
-            values = [
-                self._called(truth, guess, np.array(cell)) for cell in zip(*(c.flat for c in counts), strict=True)
-            ]
-            return self.metric.sign * np.reshape(values, counts[0].shape)
-        parts = self.metric.ingredients(truth, guess, 2)
-        labels = [np.ones(4), *self.metric.label_parts(truth, 2)]
-        sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
-        return self.metric.sign * self.metric.formula(sums, totals)
-
-    def _called(self, truth: np.ndarray, guess: np.ndarray, counts: np.ndarray) -> float:
-        some = counts > 0
-        assert self.metric.function is not None
-        return float(self.metric.function(truth[some], guess[some], counts[some])) if some.any() else np.nan
-
-
-def _weighed(values: np.ndarray, counts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.asarray(sum(float(value) * count for value, count in zip(values, counts, strict=True)))
-
-
 def _above(p: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """Return class codes, 1 strictly above the threshold."""
     limit = threshold[..., None]
@@ -365,7 +335,7 @@ def recalibrate(method: str = "logistic") -> Adjustment:
     check_option(method, ("logistic", "intercept", "isotonic"), "method")
     name = f"recalibrate({method})"
     if method == "isotonic":
-        return _Mapping(name, "ranks", _isotonic)
+        return _Mapping(name, "ranks", isotonic)
     return _Logistic(name, "probabilities", method == "logistic")
 
 
@@ -568,20 +538,6 @@ def _mapped(p: np.ndarray, map: np.ndarray, name: str, unit: bool) -> np.ndarray
         whole[some] = value
         out[..., j, :] = whole.T.reshape(p[..., j, :].shape) if column.ndim == 2 else whole.reshape(p.shape[0], -1)
     return out
-
-
-def _isotonic(label: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the best non-decreasing map: equal predictions are pooled, then neighbours out of order."""
-    from scipy.optimize import isotonic_regression
-
-    knot, place = np.unique(prediction, return_inverse=True)
-    total = np.bincount(place, weight)
-    value = isotonic_regression(np.bincount(place, weight * label) / total, weights=total).x
-    return partial(_interpolated, knot=knot, value=np.clip(value, 0.0, 1.0))
-
-
-def _interpolated(prediction: np.ndarray, knot: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return np.asarray(np.interp(prediction, knot, value))
 
 
 def in_turn(adjustments: Iterable[Adjustment]) -> Adjustment:

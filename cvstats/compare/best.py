@@ -14,7 +14,8 @@ from cvstats.judge import Rules, scored
 from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, score
-from cvstats.protocols.bootstrap import design_sizes, warn_once
+from cvstats.protocols.bootstrap import warn_once
+from cvstats.protocols.common import design_sizes
 from cvstats.resample import given_draws, make_draws
 
 from .contrasts import check_draws

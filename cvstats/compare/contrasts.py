@@ -13,10 +13,11 @@ from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.intervals.calibration import variance_of
-from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
+from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
 from cvstats.metrics import Metric, score
-from cvstats.protocols.bootstrap import chosen_on_all, warn_once
+from cvstats.protocols.bootstrap import warn_once
+from cvstats.protocols.common import final_choice
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import Mixture, select_best
@@ -217,13 +218,18 @@ def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, u
     return _sides(own, own, cube["configuration"].values[at]), variance, values, own
 
 
+def _known(out: Outcome) -> dict[str, Any]:
+    """Return what draws know of the choice on all samples."""
+    return {"scores": out.score, "std_error": np.sqrt(out.score_variance), "known": out.problem}
+
+
 def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: list[Rules]) -> Contrasted:
     """Contrast what tuning picks from two families."""
     value, standing, choices = [], [], []
     for side, rule in zip(inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(metric, problem_on(part, metric), draws, rule)
-        choice = chosen_on_all(part, metric, out, rule)
+        choice = final_choice(part, metric, select=rule.select, **_known(out))
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
@@ -246,7 +252,7 @@ def _decisions(
     for name, side, rule in zip("ab", inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(by, problem_of(part, by, (metric,), rule), draws, rule, judging=False)
-        choice = chosen_on_all(part, by, out, rule)
+        choice = final_choice(part, by, select=rule.select, **_known(out))
         final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
         judged.append(verdicts((metric,), Setting(out.problem, draws), out.decision, final, rule).each[0][0])
         labels.append(choice.label)

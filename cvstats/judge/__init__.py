@@ -22,7 +22,8 @@ from cvstats.resample import Draws, given_draws
 from cvstats.select import Mixture, Select, select_best
 
 from .asked import adjustment_of, metrics_of, problem_of
-from .loop import Decision, Outcome, Rules, decide, mixed_score, scored
+from .loop import Decision, Outcome, Rules, decide, scored
+from .scorers import mixed_score
 from .verdicts import Setting, Verdict, unseen_cost, verdicts
 
 __all__ = [

@@ -6,9 +6,8 @@ judged, so that blocks may live anywhere and merge exactly.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,6 @@ from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.arrays import many_blocks, map_blocks, surveyed
 from cvstats.kernels import Problem, kernel
 from cvstats.kernels.problem import LabelCheck
-from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric
 from cvstats.resample import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, select_best, winners
@@ -46,17 +44,15 @@ class Rules:
     progress: bool = False
     adjust: Adjustment | None = None  # what is done with predictions, learned in every draw anew
     average: str = "pooled"  # over which samples choosing scores: all, or each fold
+    plain: bool = field(init=False)  # whether one configuration is picked by its pooled score, and nothing else is done
 
     def __post_init__(self) -> None:
         check_option(self.ties, ("random", "first"), "ties")
         check_option(self.average, ("pooled", "fold"), "average")
         if self.batch is not None:
             check_count(self.batch, "batch")
-
-    @property
-    def plain(self) -> bool:
-        """Whether one configuration is picked by its pooled score, and nothing else is done."""
-        return self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
+        plain = self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
+        object.__setattr__(self, "plain", plain)
 
 
 @dataclass(frozen=True)
@@ -104,13 +100,6 @@ class Outcome:
         usable = self.usable & np.logical_or.reduce([~np.isnan(value) for value in values])
         return replace(self, usable=usable, win_rate=self.decision.rates(usable, len(self.problem.eligible)))
 
-    def notes(self) -> tuple[str, ...]:
-        """Return what must be said of draws that were skipped or drawn again."""
-        total, lost, again = len(self.usable), int((~self.usable).sum()), self.n_redrawn
-        if lost:
-            return (f"{lost} of {total} draws could not be used and were skipped",)
-        return (f"{again} of {total} draws were unusable and drawn again",) if again else ()
-
 
 def scored(
     metric: Metric, data: Problem, *several: Draws, batch: int | None = None
@@ -122,7 +111,8 @@ def scored(
     """
 
     def make(known: Problem) -> _Score:
-        return _Score(metric, [_on(draws, known) for draws in several], batch)
+        own = [draws.on(known.rows) for draws in several]
+        return _Score(metric, [draws.remembered() for draws in own] if many_blocks(known) else own, batch)
 
     known, parts = map_blocks(make, data)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
@@ -172,7 +162,8 @@ def decide(
     in_place = judging and best_wins and judges is None
 
     def make(known: Problem) -> Choose:
-        own = _on(draws, known)
+        own = draws.on(known.rows)
+        own = own.remembered() if many_blocks(known) else own
         others = judge.on(known.rows) if judge is not None and in_place else None
         keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
         return Choose(metric, own, others, rules, keys, in_place)
@@ -181,7 +172,10 @@ def decide(
     known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
     best = merged(blocks)
     places = np.flatnonzero(known.eligible)
-    variance = _variance(best.deviation, int(best.usable.sum()))
+    count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
+    if count > 1:
+        with np.errstate(invalid="ignore", over="ignore"):
+            variance = np.maximum(best.deviation[1] - best.deviation[0] ** 2 / count, 0.0) / (count - 1)
     place = best.place
     if not best_wins:
         place = places[_selected(rules, metric, best.table, variance, known)]
@@ -266,14 +260,27 @@ class Choose:
             scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust, gaps=block.gaps)
         check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
         best_wins = self.rules.select is select_best
-        out = _blank(draws.times, m, 0 if best_wins else m)
+        times = draws.times
+        out = _Chosen(
+            usable=np.zeros(times, bool),
+            redrawn=np.zeros(times, int),
+            best=np.full(times, np.nan),
+            place=np.zeros(times, np.int64),
+            key=np.zeros(times, np.uint64),
+            value=np.full(times, np.nan),
+            score=np.empty(m),
+            deviation=np.zeros((2, m)),
+            table=np.empty((times, 0 if best_wins else m)),
+        )
         for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
             now = slice(start, stop)
             counts, out.redrawn[now] = draws.block(start, stop)
             if start:
                 criterion, score = scorer.criterion(counts)
             else:  # all samples go along as one more draw
-                criterion, score = scorer.criterion(_with_all(counts))
+                criterion, score = scorer.criterion(
+                    np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
+                )
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             add_deviations(out, score, now)
@@ -290,25 +297,6 @@ class Choose:
             del criterion, score  # else they would stand beside the next block's
             tick(None, stop - start)
         return out
-
-
-def _blank(times: int, m: int, width: int) -> _Chosen:
-    return _Chosen(
-        usable=np.zeros(times, bool),
-        redrawn=np.zeros(times, int),
-        best=np.full(times, np.nan),
-        place=np.zeros(times, np.int64),
-        key=np.zeros(times, np.uint64),
-        value=np.full(times, np.nan),
-        score=np.empty(m),
-        deviation=np.zeros((2, m)),
-        table=np.empty((times, width)),
-    )
-
-
-def _with_all(counts: np.ndarray) -> np.ndarray:
-    """Return the weights with one more draw on top: all samples."""
-    return np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
 
 
 def merged(blocks: list[_Chosen]) -> _Chosen:
@@ -336,13 +324,6 @@ def add_deviations(out: _Chosen, score: np.ndarray, now: slice) -> None:
             for row in np.add.reduceat(gap, quanta, axis=0):
                 total += row
             gap *= gap
-
-
-def _variance(deviation: np.ndarray, count: int) -> np.ndarray:
-    if count < 2:
-        return np.full(deviation.shape[1], np.nan)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(np.maximum(deviation[1] - deviation[0] ** 2 / count, 0.0) / (count - 1))
 
 
 def _selected(rules: Rules, metric: Metric, table: np.ndarray, variance: np.ndarray, known: Problem) -> np.ndarray:
@@ -407,12 +388,6 @@ class _Judge:
         return numbers, value
 
 
-def _on(draws: Draws, known: Problem) -> Draws:
-    """Return the draws over the samples that somebody predicted, made once if several blocks need them."""
-    own = draws.on(known.rows)
-    return own.remembered() if many_blocks(known) else own
-
-
 def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
@@ -422,29 +397,3 @@ def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iter
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
         yield start, min(start + step, times)
-
-
-def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
-    """Return the score when a sample's value is a mixture of all configurations', by `share` (sample, configuration).
-
-    For metrics that are linear in the values of single samples.
-    """
-    weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
-    # fsum: the order in which blocks of configurations arrive must not show
-    sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
-    return float(metric.formula(sums, parts[0][1])[0])
-
-
-@dataclass(frozen=True)
-class _Mix:
-    """Mixed sums over one block of configurations, and label sums; an object so that workers can receive it."""
-
-    metric: Metric
-    weight: np.ndarray
-
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        scorer = SumKernel(self.metric, block, float(block.n), gaps=block.gaps)
-        mine = np.ascontiguousarray(self.weight[:, columns].T)
-        labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
-        return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels

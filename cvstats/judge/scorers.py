@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from cvstats.adjust import Adjustment, Fitted, TableMetric
+from cvstats.adjust import Adjustment, Fitted
+from cvstats.cube.arrays import map_blocks
 from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels.cutting import TableMetric
 from cvstats.kernels.mixing import Candidates, votes
 from cvstats.kernels.problem import LabelCheck
-from cvstats.kernels.sums import settled
+from cvstats.kernels.sums import SumKernel, settled
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities
@@ -164,3 +168,29 @@ def _loss(
     """Return the loss (m,) of predictions (..., rows, m, r) of some samples under weights that hold case weights."""
     part = replace(data.samples(rows), p=p)
     return np.asarray(-metric.sign * choosing_kernel(metric, part, float(w.sum()), adjust).scores(w[None])[0])
+
+
+def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
+    """Return the score when a sample's value is a mixture of all configurations', by `share` (sample, configuration).
+
+    For metrics that are linear in the values of single samples.
+    """
+    weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
+    # fsum: the order in which blocks of configurations arrive must not show
+    sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
+    return float(metric.formula(sums, parts[0][1])[0])
+
+
+@dataclass(frozen=True)
+class _Mix:
+    """Mixed sums over one block of configurations, and label sums; an object so that workers can receive it."""
+
+    metric: Metric
+    weight: np.ndarray
+
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        scorer = SumKernel(self.metric, block, float(block.n), gaps=block.gaps)
+        mine = np.ascontiguousarray(self.weight[:, columns].T)
+        labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
+        return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels

@@ -6,8 +6,8 @@ samples is one draw more; judged on the same samples it is the anchor of the oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
 from cvstats.resample import Draws
 
-from .loop import Decision, Rules, spans
+from .loop import CELLS, Decision, Rules, spans
 from .scorers import adjusted, choosing_kernel, label_check, mixable
+
+MANY = 8  # draws that a winner must have on average to be sorted once for all of them
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,16 @@ class _Bench:
         """Return what the adjustments learn in each draw."""
         if self.rules.adjust is None or decision.fitted is not None:
             return decision.fitted
-        w = counts if self.near.weight is None else counts * self.near.weight
-        return self.rules.adjust.fit_each(self.near.y, self._column(self.near, decision).p, w)
+        adjust, near = self.rules.adjust, self.near
+        w = counts if near.weight is None else counts * near.weight
+        local = self.local(decision)
+        winners = np.unique(local)
+        if decision.share is not None or MANY * len(winners) > len(local):
+            return adjust.fit_each(near.y, self._column(near, decision).p, w)
+        each = [adjust.fit_each(near.y, near.p[..., j : j + 1, :], w[local == j]) for j in winners.tolist()]
+        order = np.argsort(np.argsort(local, kind="stable"), kind="stable")
+        state = {name: np.concatenate([one.state[name] for one in each])[order] for name in each[0].state}
+        return replace(each[0], state=state)
 
     def _column(self, problem: Problem, decision: Decision) -> Problem:
         """Return the problem with one column for each draw."""
@@ -107,71 +117,78 @@ def verdicts(
 
     `parts` (part, n) says which samples of the cube judge; by default all.
     """
-    known = setting.data
+    known, won = setting.data, _winners(decision, final)
     other = known if setting.judges is None else surveyed(setting.judges)
-    times, inside = setting.draws.times, other.rows[known.rows]
-    parts = np.ones((1, known.rows.sum()), bool) if parts is None else parts[:, known.rows]
+    inside = other.rows[known.rows]
+    parts = np.ones((1, len(inside)), bool) if parts is None else parts[:, known.rows]
     parts = parts[:, inside].astype(np.uint8)
-    won = _winners(decision, final)
-    blank = np.full((len(metrics), len(parts), 5, times), np.nan)
+    table = np.full((len(metrics), len(parts), len(fields(Verdict)) - 3, setting.draws.times), np.nan)
     single = np.full((len(metrics), len(parts), 3), np.nan)
     learned: dict[str, np.ndarray] = {}
-    nothing = decision.empty
-    last: Fitted | None = None
+    last, nothing = final.fitted, decision.empty
     if won.size:
         bench = _Bench(_gathered(known, won), _gathered(other, won), won, rules)
-        draws = setting.draws.on(known.rows)
-        judge = None if setting.judge is None else setting.judge.on(other.rows)
-        total = max(draws.total, judge.total if judge else 0.0, float(known.n))
-        last = bench.fitted(final, np.ones((1, draws.n), np.uint8))
+        total = max(setting.draws.total, setting.judge.total if setting.judge else 0.0, float(known.n))
+        last = bench.fitted(final, np.ones((1, len(inside)), np.uint8))
         ends = [_Final.of(metric, bench, final, last, total) for metric in metrics]
         single[:] = [[end.naive(part) for part in parts] for end in ends]
-        memory: dict[int, Kernel] = {}
-        for start, stop in spans(times, rules.batch, metrics[0], bench.far):
-            counts = draws.block(start, stop)[0]
-            right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-            right = right[:, inside] if judge is None else right
-            some = decision.take(slice(start, stop))
+        scorers: dict[int, Kernel] = {}
+        batch = rules.batch
+        if batch is None and not (rules.adjust is None and decision.share is None):  # a column for every draw
+            batch = max(1, CELLS // max(1, bench.far.p.size // len(won)))
+        blocks = spans(setting.draws.times, batch, metrics[0], bench.far)
+        for now, counts, bag, right in _weights(setting, other, blocks):
+            some = decision.take(now)
             fitted = bench.fitted(some, counts)
             if fitted is not None:
-                nothing[start:stop] |= fitted.undefined
+                nothing[now] |= fitted.undefined
                 for name, value in fitted.parameters.items():
-                    learned.setdefault(name, np.full(times, np.nan))[start:stop] = value
+                    learned.setdefault(name, np.full(len(nothing), np.nan))[now] = value
             for number, metric in enumerate(metrics):
                 problem, index = bench.problem(metric, some, fitted)
-                if index is None or number not in memory:
-                    memory[number] = kernel(metric, problem, total, gaps=None if index is None else problem.gaps)
-                scorer, check = memory[number], label_check(metric, bench.far)
-                index = np.arange(stop - start) if index is None else index
+                if index is None or number not in scorers:
+                    scorers[number] = kernel(metric, problem, total, gaps=None if index is None else problem.gaps)
+                scorer, end, check = scorers[number], ends[number], label_check(metric, bench.far)
+                index = np.arange(len(counts)) if index is None else index
                 for place, part in enumerate(parts):
-                    rows = blank[number, place, :, start:stop]
-                    weights = right if part.all() else right * part
-                    rows[4] = check.chosen(weights)
-                    rows[0] = scorer.judged(weights, index)
-                    rows[1] = ends[number].scores(weights)
-                    rows[2] = scorer.scores(part[None])[0][index]
-                    rows[3] = ends[number].scores(counts[:, inside] * part)
+                    judging, choosing = (each if part.all() else each * part for each in (right, bag))
+                    table[number, place, :, now] = (
+                        scorer.judged(judging, index),
+                        end.scores(judging),
+                        scorer.scores(part[None])[0][index],
+                        end.scores(choosing),
+                        check.chosen(judging),
+                    )
     if final.empty[0]:
-        single[:] = blank[:, :, [1, 3]] = np.nan
-    table: list[list[Verdict]] = []
-    for number in range(len(metrics)):
-        row = []
-        for place in range(len(parts)):
-            value, anchor, everywhere, kept, defined = blank[number, place]
-            there = defined == 1
-            row.append(
-                Verdict(
-                    np.where(there & ~nothing, value, np.nan),
-                    np.where(there, anchor, np.nan),
-                    np.where(nothing, np.nan, everywhere),
-                    kept,
-                    there & ~nothing,
-                    *single[number, place].tolist(),
-                )
-            )
-        table.append(row)
+        single[:] = table[:, :, [1, 3]] = np.nan
+    each = [
+        [_verdict(cell, nothing, single[number, place]) for place, cell in enumerate(row)]
+        for number, row in enumerate(table)
+    ]
     learned = {name: np.where(nothing, np.nan, value) for name, value in learned.items()}
-    return Verdicts(table, learned, replace(final, fitted=last))
+    return Verdicts(each, learned, replace(final, fitted=last))
+
+
+def _weights(
+    setting: Setting, other: Problem, blocks: Iterable[tuple[int, int]]
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield blocks of draws: their weights, the same over the samples that judge, and the weights that judge."""
+    rows = setting.data.rows
+    draws, inside = setting.draws.on(rows), other.rows[rows]
+    judge = None if setting.judge is None else setting.judge.on(other.rows)
+    for start, stop in blocks:
+        counts = draws.block(start, stop)[0]
+        bag = counts if inside.all() else counts[:, inside]
+        right = (bag == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
+        yield slice(start, stop), counts, bag, right
+
+
+def _verdict(cell: np.ndarray, nothing: np.ndarray, single: np.ndarray) -> Verdict:
+    """Return a verdict from what was computed for every draw, decided or not."""
+    value, anchor, everywhere, kept, defined = cell
+    there = (defined == 1) & ~nothing
+    value, everywhere = np.where(there, value, np.nan), np.where(nothing, np.nan, everywhere)
+    return Verdict(value, np.where(defined == 1, anchor, np.nan), everywhere, kept, there, *single.tolist())
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,16 @@ Real weights are added in the same order whatever the batch of draws or the engi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .walk import accelerator
+
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
 
 TILE = 524_288  # numbers in an intermediate array
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -102,6 +105,36 @@ FORMS: dict[str, Callable[..., np.ndarray]] = {
     "sensitivity": _sensitivity,
     "specificity": _specificity,
 }
+
+
+@dataclass(frozen=True)
+class TableMetric:
+    """Any metric of predicted classes as a function of hits, false alarms, positives and negatives."""
+
+    metric: Metric
+
+    def __call__(self, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
+        """Return its value, higher better."""
+        truth, guess = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+        counts = np.broadcast_arrays(tp, positives - tp, fp, negatives - fp)
+        if self.metric.function is not None:
+            values = [
+                self._called(truth, guess, np.array(cell)) for cell in zip(*(c.flat for c in counts), strict=True)
+            ]
+            return self.metric.sign * np.reshape(values, counts[0].shape)
+        parts = self.metric.ingredients(truth, guess, 2)
+        labels = [np.ones(4), *self.metric.label_parts(truth, 2)]
+        sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
+        return self.metric.sign * self.metric.formula(sums, totals)
+
+    def _called(self, truth: np.ndarray, guess: np.ndarray, counts: np.ndarray) -> float:
+        some = counts > 0
+        assert self.metric.function is not None
+        return float(self.metric.function(truth[some], guess[some], counts[some])) if some.any() else np.nan
+
+
+def _weighed(values: np.ndarray, counts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(sum(float(value) * count for value, count in zip(values, counts, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, check_level, entropy, show, warn
+from cvstats._check import Rng, check_level, entropy, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.arrays import check_form, map_batches
+from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
-from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric
-from cvstats.resample import Draws, codes_of, given_draws, label_check, make_draws
+from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import Mixture, Select, select_best
 
-from .common import Choice, Doubts, final_choice, optimism
+from .common import Choice, Doubts, check_times, design_sizes, final_choice, optimism
 from .registry import protocol
-from .subgroups import LEAST, Subgroup, differences, spread_between
+from .subgroups import Subgroup, by_level
 
 ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
 UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
@@ -47,14 +46,12 @@ class Request:
     listed: bool = False  # whether results have the dim `metric`
     anchored: bool = False  # whether estimates are anchored, with the plain one beside them
     doubts: Doubts = field(default_factory=Doubts)
+    simple: bool = field(init=False)  # whether one configuration is picked by its pooled score and judged by it alone
 
     def __post_init__(self) -> None:
         check_times(self.times, self.level, self.interval.name, self.draws)
-
-    @property
-    def simple(self) -> bool:
-        """Whether one configuration is picked by its pooled score and judged by the same metric."""
-        return self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
+        simple = self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
+        object.__setattr__(self, "simple", simple)
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,11 @@ class Case:
     everywhere: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) each draw's decision on all samples
     kept: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, in the draw
 
-    @property
-    def metric(self) -> Metric:
-        """The metric."""
-        return self.evidence.metric
-
     def anchored(self, gap: np.ndarray) -> float:
         """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
         gap = gap[~np.isnan(gap)]
         value = self.evidence.naive + float(gap.mean()) if len(gap) else np.nan
-        return float(np.clip(value, *self.metric.range))
+        return float(np.clip(value, *self.evidence.metric.range))
 
     def estimated(self, estimate: float) -> Case:
         """Return the case with another estimate than plain BBC."""
@@ -224,14 +216,15 @@ def bbc(
     check_form(cube)
     notes: list[str] = []
     metrics, chooser = metrics_of(metric, by, cube, notes)
-    rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    learned = None if adjust is None else adjustment_of(adjust, cube, metrics)
+    rules = Rules(select, ties, entropy(rng), batch, progress, learned, average)
     asked = Request(
         metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
         subgroup=subgroup, listed=isinstance(metric, (list, tuple)),
     )  # fmt: skip
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        return assemble(bootstrap_run(part, asked), part, asked)
+        return assemble(bootstrap_run(part, asked), part, asked, "bbc")
 
     return finished(
         "bbc",
@@ -250,7 +243,8 @@ def bbc(
 def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, **arguments: Any) -> xr.Dataset:
     """Return the result with its labels, after one warning with all that must be known."""
     function, rules = ("winner" if asked.anchored else method), asked.rules
-    warn_once(function, [*asked.doubts.notes(), *asked.notes])
+    if notes := [*asked.doubts.notes(), *asked.notes]:
+        warn_once(function, notes)
     names = tuple(metric.name for metric in asked.metrics)
     decision = {
         "by": asked.by.name if asked.by is not asked.metrics[0] else None,
@@ -262,25 +256,14 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
     call = call_text(function, metric=names if asked.listed else names[0], **decision, **arguments)
     if asked.listed or decision["by"]:
         out = out.assign_coords(by=asked.by.name)
-    labels = qualifiers(method, names[0], asked.level, asked.interval.name)
-    return result(out, **labels, call=call, cube=cube)
+    level, interval = asked.level, asked.interval.name
+    return result(out, method=method, metric=names[0], conf_level=level, interval=interval, call=call, cube=cube)
 
 
 def warn_once(function: str, notes: list[str]) -> None:
     """Issue one warning with all that must be known, each note once."""
     if notes:
         warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
-
-
-def check_times(times: int, level: float, interval: str, draws: object) -> None:
-    """Raise when there are too few draws for the quantiles that the interval needs."""
-    check_count(times, "times")
-    least = int(np.ceil(round(2 / (1 - level), 6)))
-    if draws is None and interval == "percentile" and times < least:
-        raise InputError(
-            f"`times`={times} is too small for a percentile interval at level {level:g}: at least {least} draws are "
-            "needed, 1000 or more are advisable."
-        )
 
 
 def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
@@ -291,13 +274,15 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
     if subgroup is not None and subgroup.grouped:
         cube, strata = cube.drop_vars("group", errors="ignore"), subgroup.codes
     if asked.draws is None:
-        needs = stand_in(by, asked.metrics, rules.adjust)
+        needs = by if asked.simple else stand_in(by, asked.metrics, rules.adjust)
         draws: Draws = make_draws(cube, needs, asked.times, rules.seed, strata)
     else:
         draws = given_draws(asked.draws, cube)
-    out = decide(by, problem_of(cube, by, asked.metrics, rules), draws, rules, judging=asked.simple)
+    data = problem_on(cube, by) if asked.simple else problem_of(cube, by, asked.metrics, rules)
+    out = decide(by, data, draws, rules, judging=asked.simple)
     draws = draws.remembered()  # whoever comes back for them shares them
-    choice = chosen_on_all(cube, by, out, rules, scores)
+    own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
+    choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
     if asked.simple:
         return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
@@ -310,22 +295,6 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
             rows = out.problem.rows if parts is None else out.problem.rows & parts[number]
             cases.append(_judged_case(cube, asked, out, choice, verdict, metric, rows))
     return Run(out, choice, judged.final, cases, draws, subgroup)
-
-
-def chosen_on_all(
-    cube: xr.DataArray, by: Metric, out: Outcome, rules: Rules, scores: xr.DataArray | None = None
-) -> Choice:
-    """Return what all samples choose; a mixture has no name."""
-    if isinstance(rules.select, Mixture):
-        return Choice(names_of(out.problem.names, -1)[()], -1, np.nan, out.score, out.problem.eligible)
-    return final_choice(
-        cube,
-        by,
-        select=rules.select,
-        scores=out.score if scores is None else scores,
-        std_error=np.sqrt(out.score_variance),
-        known=out.problem,
-    )
 
 
 def _simple_case(cube: xr.DataArray, asked: Request, out: Outcome, choice: Choice) -> Case:
@@ -414,23 +383,22 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray)
     }
 
 
-def design_sizes(cube: xr.DataArray, metric: Metric, rows: np.ndarray) -> tuple[int, int]:
-    """Return the number of independent units and of samples of the rarest class among the predicted samples `rows`."""
-    group = codes_of(cube, None, "groups")
-    n = int(rows.sum()) if group is None else len(np.unique(group[rows]))
-    if metric.requires not in CLASS_NEEDS:
-        return n, n
-    check = label_check(cube, metric)
-    return n, min(int((check.y[rows] == code).sum()) for code in check.codes())
-
-
-def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
+def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
     within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
     asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
-    asked.notes.extend(out.notes())
-    dims, cells, intervals = _cells(run, asked)
+    total, lost = len(out.usable), int((~out.usable).sum())
+    if lost:
+        asked.notes.append(f"{lost} of {total} draws could not be used and were skipped")
+    elif out.n_redrawn:
+        asked.notes.append(f"{out.n_redrawn} of {total} draws were unusable and drawn again")
+    made = [_cell(case, asked) for case in (run.cases if run.subgroup is None else run.cases[::2])]
+    dims: tuple[str, ...] = ("metric",) if asked.listed else ()
+    cells = np.array([cell for cell, _ in made] if asked.listed else made[0][0], object)
+    if run.subgroup is not None:
+        dims, cells = (*dims, run.subgroup.name), by_level(run, asked, [cell for cell, _ in made])
+    intervals = [name for _, name in made[:: len(made) // len(asked.metrics)]]
     judged: dict[str, Any] = {}
     for name in next(iter(cells.flat)):
         values = np.array([cell[name] for cell in cells.flat])
@@ -438,9 +406,11 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
         judged[name] = (dims + further, values.reshape(cells.shape + values.shape[1:]))
     variables: dict[str, Any] = {name: judged.pop(name) for name in ESTIMATE}
     variables |= {"selected": choice.label, "win_rate": ("configuration", out.win_rate)}
-    variables |= decided_on(run.final)
+    if run.final.share is not None or run.final.fitted is not None:
+        variables |= decided_on(run.final)
     variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
+    coords |= qualifiers(method, asked.metrics[0].name, asked.level, asked.interval.name)
     if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:
@@ -450,39 +420,8 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request) -> xr.Dataset:
         coords |= {"metric": [metric.name for metric in asked.metrics], "interval": ("metric", intervals)}
     if run.subgroup is not None:
         coords[run.subgroup.name] = run.subgroup.levels
-        variables |= {name: (run.subgroup.name, count) for name, count in run.subgroup.counts(out.problem).items()}
-        if run.subgroup.grouped:
-            estimate, error = (np.reshape(variables[name][1], (-1, cells.shape[-1])) for name in ESTIMATE[:2])
-            spread = np.array([spread_between(*pair) for pair in zip(estimate, error, strict=True)])
-            variables["spread_between"] = ("metric", spread) if asked.listed else spread[0]
+        variables |= run.subgroup.variables(out.problem, variables)
     return xr.Dataset(variables, coords=coords)
-
-
-def _cells(run: Run, asked: Request) -> tuple[tuple[str, ...], np.ndarray, list[str]]:
-    """Return the variables of every metric (and level of a subgroup), their dims, and the kind of each interval."""
-    made = [_cell(case, asked) for case in run.cases]
-    dims: tuple[str, ...] = ("metric",) if asked.listed else ()
-    cells = np.empty(len(made), object)
-    cells[:] = [cell for cell, _ in made]
-    width = len(made) // len(asked.metrics)
-    intervals = [name for _, name in made[::width]]
-    subgroup = run.subgroup
-    if subgroup is not None:
-        small = subgroup.small(run.out.problem)
-        if small.any():
-            few = f"fewer than {LEAST} samples" + (" of a class" if run.out.problem.n_classes else "")
-            asked.notes.append(f"{few} in {subgroup.name} {show(subgroup.levels[small])}: not judged there (NaN)")
-        for number in range(len(asked.metrics)):
-            some = run.cases[number * width : (number + 1) * width]
-            pairs = list(zip(some[::2], some[1::2], strict=True))
-            for name, values in differences(pairs, asked.level, small).items():
-                for cell, value in zip(cells[number * width : (number + 1) * width : 2], values, strict=True):
-                    cell[name] = value
-        cells, dims = cells[::2], (*dims, subgroup.name)
-        for cell in cells[np.tile(small, len(asked.metrics))]:
-            cell.update({name: np.full(np.shape(value), np.nan) for name, value in cell.items() if name != "n_draws"})
-    shape = ((len(asked.metrics),) if asked.listed else ()) + (() if subgroup is None else (width // 2,))
-    return dims, cells.reshape(shape), intervals
 
 
 def decided_on(final: Decision) -> dict[str, Any]:
@@ -498,16 +437,16 @@ def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     reason = method.refuse(evidence) if asked.listed else None
     if reason is None:
         limits, notes = interval_limits(method, evidence, asked.level)
-        asked.notes.extend(f"{case.metric.name}: {note}" if asked.listed else note for note in notes)
+        asked.notes.extend(f"{evidence.metric.name}: {note}" if asked.listed else note for note in notes)
     else:  # one of several metrics: the others have limits
         limits = dict.fromkeys(NAMES, np.nan)
         if hasattr(method, "calibration"):
             limits["calibration"] = np.full(len(fields(Calibration)), np.nan)
-        asked.notes.append(f"{case.metric.name} has no limits: {reason}")
+        asked.notes.append(f"{evidence.metric.name} has no limits: {reason}")
     variables = {
         "estimate": evidence.estimate,
         "naive": evidence.naive,
-        "optimism": optimism(case.metric, case.pooled, evidence.estimate),
+        "optimism": optimism(evidence.metric, case.pooled, evidence.estimate),
         "n_draws": int((~np.isnan(case.value)).sum()),
         **limits,
     }

@@ -138,7 +138,8 @@ def winner(
     check_option(regime, ("cv", "holdout"), "regime")
     notes: list[str] = []
     metrics, chooser = metrics_of(metric, by, cube, notes)
-    rules = Rules(select, "random", entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
+    learned = None if adjust is None else adjustment_of(adjust, cube, metrics)
+    rules = Rules(select, "random", entropy(rng), batch, progress, learned, average)
     asked = Request(
         metrics, chooser, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes,
         subgroup=subgroup, listed=isinstance(metric, (list, tuple)), anchored=True,
@@ -168,7 +169,7 @@ def winner(
         run = bootstrap_run(part, asked)
         cases = _estimates(run, part, estimator, inside, asked)
         cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
-        return assemble(replace(run, cases=cases), part, asked)
+        return assemble(replace(run, cases=cases), part, asked, estimator)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
     said = {"regime": regime, "times": times, "rng": rng, "level": level, "interval": asked.interval.name}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from cvstats.intervals.calibration import constants, variance_of
 from cvstats.kernels import Problem
 
 if TYPE_CHECKING:
-    from .bootstrap import Case
+    from .bootstrap import Case, Request, Run
 
 LEAST = 5  # samples of a class (or in all, where there are none) below which a level is not judged
 
@@ -55,14 +55,19 @@ class Subgroup:
         inside = self.codes == np.arange(len(self.levels))[:, None]
         return np.stack([inside, ~inside], axis=1).reshape(-1, len(self.codes))
 
-    def counts(self, data: Problem) -> dict[str, np.ndarray]:
-        """Return how many samples were predicted in each level, and how many of them are events."""
+    def variables(self, data: Problem, known: dict[str, Any]) -> dict[str, Any]:
+        """Return the samples and events of each level, and the spread between levels that are groups."""
         inside = self.parts[::2, data.rows]
         y, event = data.y[data.rows], None if data.event is None else data.event[data.rows]
-        counts = {"n_samples": inside.sum(axis=1)}
+        out: dict[str, Any] = {"n_samples": (self.name, inside.sum(axis=1))}
         if event is not None or data.n_classes == 2:
-            counts["n_events"] = (inside & ((y if event is None else event) == 1)).sum(axis=1)
-        return counts
+            out["n_events"] = (self.name, (inside & ((y if event is None else event) == 1)).sum(axis=1))
+        if self.grouped:
+            dims, shape = known["estimate"][0][:-1], known["estimate"][1].shape[:-1]
+            estimate, error = (known[name][1].reshape(-1, len(self.levels)) for name in ("estimate", "std_error"))
+            spread = [spread_between(*pair) for pair in zip(estimate, error, strict=True)]
+            out["spread_between"] = (dims, np.reshape(spread, shape))
+        return out
 
     def small(self, data: Problem) -> np.ndarray:
         """Return which levels hold too few samples, or too few of a class."""
@@ -71,7 +76,7 @@ class Subgroup:
         return np.asarray(np.min([(inside & kind).sum(axis=1) for kind in kinds], axis=0) < LEAST)
 
 
-def differences(pairs: Sequence[tuple[Case, Case]], level: float, small: np.ndarray) -> dict[str, np.ndarray]:
+def differences(pairs: Iterable[Sequence[Case]], level: float, small: np.ndarray) -> dict[str, np.ndarray]:
     """Return how each level differs from all others, with t limits and p-values, adjusted by Holm's method.
 
     Levels that are too `small` have none. The squared standard error is kappa v + V_s of the difference, with v and V_s
@@ -96,6 +101,25 @@ def differences(pairs: Sequence[tuple[Case, Case]], level: float, small: np.ndar
     if known.any():
         adjusted[known] = multipletests(adjusted[known], method="holm")[1]
     return out | {"p_adjusted": adjusted}
+
+
+def by_level(run: Run, asked: Request, cells: list[dict[str, Any]]) -> np.ndarray:
+    """Return the variables of every metric and level, with how each level differs from all others."""
+    subgroup, metrics = run.subgroup, len(asked.metrics)
+    assert subgroup is not None
+    small = subgroup.small(run.out.problem)
+    if small.any():
+        few = f"fewer than {LEAST} samples" + (" of a class" if run.out.problem.n_classes else "")
+        asked.notes.append(f"{few} in {subgroup.name} {show(subgroup.levels[small])}: not judged there (NaN)")
+    table = np.array(cells, object).reshape(metrics, len(small))
+    pairs = np.array(run.cases, object).reshape(metrics, len(small), 2)
+    for row, own in zip(table, pairs, strict=True):
+        for name, values in differences(own, asked.level, small).items():
+            for cell, value in zip(row, values, strict=True):
+                cell[name] = value
+    for cell in table[:, small].flat:
+        cell.update({name: np.full(np.shape(value), np.nan) for name, value in cell.items() if name != "n_draws"})
+    return table if asked.listed else np.asarray(table[0])
 
 
 def spread_between(estimate: np.ndarray, error: np.ndarray) -> float:

@@ -20,7 +20,7 @@ from cvstats.metrics.scoring import fold_scores
 from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
-from .bootstrap import chosen_on_all, decided_on, warn_once
+from .bootstrap import decided_on, warn_once
 from .common import SE_DRAWS, final_choice, optimism
 from .registry import needs_repeats, protocol
 
@@ -188,7 +188,8 @@ def _decided(
     if needs_std_error(rules.select):
         draws = make_draws(cube, stand_in(by, metrics, rules.adjust), SE_DRAWS, 0, None)
         out = replace(out, score_variance=decide(by, data, draws, scoring, judging=False).score_variance)
-    choice = chosen_on_all(cube, by, out, rules, scores)
+    own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
+    choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
     judged = verdicts(metrics, Setting(out.problem, everything, everything), out.decision, final, rules)
     return [row[0].naive for row in judged.each], {"selected": choice.label, **decided_on(judged.final)}
