@@ -82,6 +82,8 @@ from .protocols.bootstrap_winner import winner as winner
 from .protocols.dropping import bbcd as bbcd
 from .protocols.dropping import drop_configurations as drop_configurations
 from .protocols.evaluation import evaluation_protocols as evaluation_protocols
+from .protocols.fold_scores import bbc_folds as bbc_folds
+from .protocols.fold_scores import read_scores as read_scores
 from .protocols.nested import ncv as ncv
 from .protocols.optimism import optimism_curve as optimism_curve
 from .protocols.pitfalls import implementations as implementations

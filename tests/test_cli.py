@@ -18,7 +18,7 @@ import pytest
 import cvstats as cs
 from cvstats.cli import BAD_INPUT, FAILED, INTERRUPTED, OK, main, parser
 from cvstats.cli import commands as _commands
-from cvstats.cli import inputs as _progress
+from cvstats.cli import progress as _progress
 
 FAST = ["--draws", "60"]
 

@@ -292,6 +292,20 @@ def test_a_report_from_python_is_verified_from_a_file(make, tmp_path, capsys):
     assert out.count("\n") == 1
 
 
+def test_several_metrics_of_one_decision(made, tmp_path, capsys):
+    command = ["report", made / "predictions.csv", "--positive", "malignant", "-o", tmp_path / "r.html", *FAST]
+    assert run(*command, "--metric", "brier,sensitivity", "--by", "auc", "--cut", "youden") == OK
+    record = json.loads((tmp_path / "r.record.json").read_text())
+    assert [row["metric"] for row in record["numbers"]["decision"]] == ["brier", "sensitivity"]
+    capsys.readouterr()
+    assert run("verify", tmp_path / "r.html", made / "predictions.csv") == OK
+    assert capsys.readouterr().out.startswith("identical")
+    record["numbers"]["decision"][1]["estimate"] += 0.01
+    (tmp_path / "r.record.json").write_text(json.dumps(record))
+    assert run("verify", tmp_path / "r.record.json", made / "predictions.csv") == FAILED
+    assert capsys.readouterr().out.startswith("different: decision / 1 / estimate is ")
+
+
 def test_inner_predictions_are_asked_for(tmp_path, capsys):
     pytest.importorskip("h5netcdf")
     cube, inner = cs.simulate_cube(60, 4, inner=True, rng=1)
@@ -363,7 +377,7 @@ def test_a_damaged_record_is_one_clear_line(made, tmp_path, capsys):
     places = [(part,) for part in original]
     places += [(part, name) for part in ("cube", "options", "reading") for name in original[part]]
     for place in places:
-        for value in (None, {"x": []}):
+        for value in (None, {"x": []}, []):
             record = json.loads((made / "r.record.json").read_text())
             part = record[place[0]] if len(place) > 1 else record
             part[place[-1]] = value

@@ -227,9 +227,9 @@ plt.show()
 # *Figure 2. Four decisions on 120 patients: what was claimed, the honest estimate with its interval, and what came true
 # on 449 others.*
 #
-# One test set is one draw of luck. These 120 patients happen to be harder to tell apart than the others, so that most
-# of the claims came true; nobody could have known. The honest intervals hold all four values. What happens on average
-# is what the simulation shows.
+# One test set is one draw of luck. These 120 patients happen to be harder to tell apart than the others, so most of the
+# claims came true; nobody could have known. The honest intervals hold all four values. What happens on average is
+# what the simulation shows.
 #
 # ## What to write
 #

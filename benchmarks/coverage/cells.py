@@ -58,6 +58,8 @@ METHODS: dict[str, Callable[..., xr.Dataset]] = {
     "prior_reweighted_cv": lambda cube, prior, seed: cs.prior_reweighted_cv(cube, prior=prior, times=200, rng=seed),
     "contrast": lambda cube, a, b, seed: cs.contrast(cube, "accuracy", a=a, b=b, times=200, rng=seed),
     "best_set": lambda cube, seed: cs.best_set(cube, "accuracy", times=300, rng=seed),
+    "threshold": lambda cube, seed: cs.winner(cube, "youden", adjust=cs.cut("youden"), times=100, rng=seed),
+    "ensemble": lambda cube, seed: cs.winner(cube, "mse", select=cs.ensemble(20), times=100, rng=seed),
 }
 
 
@@ -179,6 +181,22 @@ def comparing(rng: np.random.Generator) -> dict[str, Numbers]:
     return rows
 
 
+def deciding(rng: np.random.Generator) -> dict[str, Numbers]:
+    """Choose marker and threshold together, and mix predictions of a number: fixed models of 60 samples."""
+    seed, y = int(rng.integers(2**31)), (np.arange(60) < 24).astype(int)
+    gap, own = rng.uniform(0.6, 1.2, 10), rng.uniform(0.6, 1.0, 20)
+    noise = np.sqrt(0.6) * rng.standard_normal((60, 1)) + np.sqrt(0.4) * rng.standard_normal((60, 10))
+    found = METHODS["threshold"](cs.as_cube(noise + gap * y[:, None], y, kind="score", positive=1), seed)
+    limit = float(found["threshold"])
+    truth = float(ndtr(gap[int(found["selected"])] - limit) + ndtr(limit) - 1)
+    rows = {"threshold": judged(found, truth, float(found["naive"]), 1)}
+    error = 0.6 * rng.standard_normal((60, 1)) + own * rng.standard_normal((60, 20))
+    found = METHODS["ensemble"](cs.as_cube(error, np.zeros(60), kind="value"), seed)
+    truth = 0.36 + float(found["share"].values ** 2 @ own**2)
+    rows["ensemble"] = judged(found, truth, float(found["naive"]), -1)
+    return rows
+
+
 def resampled(rng: np.random.Generator) -> dict[str, Numbers]:
     """Compare two equally good configurations over repeated folds, 5 x 8, and scores of trials."""
     cube = cs.simulate_cube(60, 2, beta=EQUAL, folds=5, repeats=8, repeat_share=0.9, rng=rng)
@@ -229,5 +247,6 @@ CELLS: dict[str, Cell] = {
     "separate sampling, r = .15, c = .5": Cell(separately(0.15, 0.5), 120, 300),
     "separate sampling, r = .70, c = .1": Cell(separately(0.70, 0.1), 120, 300),
     "equally good, N = 60, C = 12": Cell(comparing, 200, 300),
+    "threshold and ensemble, N = 60": Cell(deciding, 100, 200),
     "no difference, 8 x 5 folds, 20 trials": Cell(resampled, 200, 600),
 }

@@ -200,12 +200,21 @@ def _run(options: argparse.Namespace) -> int:
         return code
     except BrokenPipeError:  # the reader, such as `head`, has gone
         _give_up_output()
-    except (Exception, KeyboardInterrupt, Terminated) as error:
+    except KeyboardInterrupt:  # perhaps in the middle of an import, so nothing more is imported
+        return _fail(options, "interrupted; no file is left half-written", INTERRUPTED)
+    except Terminated:
+        return _fail(options, "terminated; no file is left half-written", TERMINATED)
+    except ImportError as error:
+        return _fail(options, str(error), FAILED)
+    except Exception as error:
+        from cvstats.tables.words import printable
+
         try:
             sys.stdout.flush()
         except OSError:  # the disk is full
             _give_up_output()
-        return _fail(options, *_words(error, options))
+        text, code = _words(error, options)
+        return _fail(options, printable(" ".join(text.split())), code)
     return OK
 
 
@@ -213,7 +222,7 @@ def _give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _words(error: BaseException, options: argparse.Namespace) -> tuple[str, int]:
+def _words(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
     """Return what to say about an error, in the words of the command line, and the exit code."""
     from cvstats._check import InputError
 
@@ -228,15 +237,11 @@ def _words(error: BaseException, options: argparse.Namespace) -> tuple[str, int]
         return f"{error.strerror}: {str(error.filename)!r}", BAD_INPUT
     if isinstance(error, UnicodeError):
         return f"the text is not in the stated encoding: {error}; give --encoding", BAD_INPUT
-    known = {
-        KeyboardInterrupt: ("interrupted; no file is left half-written", INTERRUPTED),
-        Terminated: ("terminated; no file is left half-written", TERMINATED),
-        MemoryError: ("not enough memory for these predictions", FAILED),
-        ImportError: (str(error), FAILED),
-        OSError: (str(getattr(error, "strerror", None) or error), FAILED),
-    }
-    unknown = f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)"
-    return next((words for kind, words in known.items() if isinstance(error, kind)), (unknown, FAILED))
+    if isinstance(error, MemoryError):
+        return "not enough memory for these predictions", FAILED
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}", FAILED
+    return f"unexpected {type(error).__name__}: {error} (please report it; --debug shows the traceback)", FAILED
 
 
 def _columns_option(found: re.Match[str]) -> str:
@@ -261,12 +266,10 @@ def _fail(options: argparse.Namespace, message: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
-    from cvstats.tables.words import printable
-
-    from .inputs import clear
+    from .progress import clear
 
     clear()
-    print(f"cvstats: error: {printable(' '.join(message.split()))}", file=sys.stderr)
+    print(f"cvstats: error: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 

@@ -29,7 +29,8 @@ from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import decision_table, decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import bars, check_target, clear, cut_of, inner_of, read, stage
+from .inputs import check_target, cut_of, inner_of, read
+from .progress import bars, clear, stage
 from .verify import verify
 
 # options of a report in the order of a command that makes it again, and those that need not be written out

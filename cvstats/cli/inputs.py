@@ -1,10 +1,9 @@
-"""What the arguments of the command line name: files, labels, inner predictions; and how far reading is."""
+"""What the arguments of the command line name: files, labels, inner predictions."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats.tables.words import printable
+
+from .progress import stage
 
 COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
 
@@ -121,29 +122,3 @@ def inner_of(name: str | None) -> xr.DataArray | None:
     if not Path(name).exists():
         raise InputError(f"no such file: {name!r}.")
     return read_cube(name)
-
-
-def on_terminal() -> bool:
-    """Return whether somebody is watching."""
-    return bool(getattr(sys.stderr, "isatty", lambda: False)())
-
-
-def bars() -> bool:
-    """Return whether progress bars can be shown."""
-    from importlib.util import find_spec
-
-    return on_terminal() and find_spec("tqdm") is not None
-
-
-def stage(text: str) -> None:
-    """Say what is being done, in place of the stage before."""
-    if on_terminal():
-        sys.stderr.write(f"\r\x1b[K{text} ...")
-        sys.stderr.flush()
-
-
-def clear() -> None:
-    """Remove the line."""
-    if on_terminal():
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()

@@ -26,7 +26,8 @@ from cvstats.report.record import (
 )
 from cvstats.tables.words import count, printable, several
 
-from .inputs import bars, cut_of, inner_of, read, stage
+from .inputs import cut_of, inner_of, read
+from .progress import bars, stage
 
 SAME, DIFFERENT = 0, 1  # exit codes
 SVG = re.compile(r"<svg.*?</svg>", re.S)

@@ -137,5 +137,6 @@ def _refuse_scores(columns: Sequence[str]) -> None:
             continue
         raise InputError(
             f"this is {what}: it holds scores, not predictions. cvstats needs every out-of-sample prediction "
-            "with its sample id and the truth; save those when training (see read_predictions)."
+            "with its sample id and the truth; save those when training (see read_predictions). For scores of folds "
+            "there are read_scores() and bbc_folds()."
         )

@@ -148,7 +148,7 @@ def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
         key = key * max(len(found), 1) + codes
     codes, _ = pd.factorize(key)
     first = np.flatnonzero(~pd.Series(codes).duplicated().to_numpy())
-    labels = [texts(_told_apart(np.asarray(found))[part[first]]) for part, found in parts]
+    labels = [texts(_kept_apart(np.asarray(found))[part[first]]) for part, found in parts]
     names = [
         ", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=True))
         for row in zip(*labels, strict=True)
@@ -156,7 +156,7 @@ def tuple_names(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(names)), index=frame.index)
 
 
-def _told_apart(values: np.ndarray) -> np.ndarray:
+def _kept_apart(values: np.ndarray) -> np.ndarray:
     """Return distinct values in their natural type, unless two of them would become one."""
     out = natural(values)
     return out if len(pd.unique(out)) == len(values) else values

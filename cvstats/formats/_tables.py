@@ -30,16 +30,15 @@ from ._layout import ROW_NAMES
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
 BINARY |= {b"\x93NUMPY": "npy"}
 R_DATA = "this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
-REFUSED = {
-    (b"X\n\x00", b"RDX2", b"RDX3"): R_DATA,
-    (b"\xff\xfe", b"\xfe\xff"): "the text is UTF-16; save it as UTF-8.",
-}
+UTF16 = "the text is UTF-16; save it as UTF-8."
+REFUSED = {b"X\n\x00": R_DATA, b"RDX2": R_DATA, b"RDX3": R_DATA, b"\xff\xfe": UTF16, b"\xfe\xff": UTF16}
 NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
     r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
 )
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
+VIEW = "string_view"  # text of Arrow that lies anywhere
 INDEX = re.compile(r"__index_level_\d+__")
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 
@@ -81,8 +80,8 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
     budget.take(len(raw), name)
     if not raw.strip():
         raise InputError(f"{name}: the file is empty.")
-    for starts, words in REFUSED.items():
-        if raw.startswith(starts):
+    for magic, words in REFUSED.items():
+        if raw.startswith(magic):
             raise InputError(f"{name}: {words}")
     if b"\x00" in raw[: 1 << 20]:
         raise InputError(f"{name}: this is a binary file, not a table of text.")
@@ -251,14 +250,10 @@ def _delimited(raw: bytes, name: str, encoding: str) -> Cells:
 
 def _name_blanks(header: list[str]) -> list[str]:
     """Name blank columns after the column before them; a blank first column keeps its empty name (row names)."""
-    out: list[str] = []
+    out, blanks = [], 0
     for place, cell in enumerate(header):
-        if cell or place == 0:
-            base, count = cell, 0
-            out.append(cell)
-        else:
-            count += 1
-            out.append(f"{base}.{count}")
+        blanks = 0 if cell or place == 0 else blanks + 1
+        out.append(f"{header[place - blanks]}.{blanks}" if blanks else cell)
     return out
 
 
@@ -292,7 +287,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
     with readable(path.name, "Parquet file is corrupt or cut off"), parquet.ParquetFile(path) as file:
         meta, schema = file.metadata, file.schema_arrow
         _refuse_types(schema, path.name, types)
-        width = sum(8 if _is_text(column.type, types) else max(8, column.type.bit_width // 8) for column in schema)
+        width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
         groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
         size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
     budget.take(size, f"{path.name}: a row group decompresses to")
@@ -300,7 +295,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
         raise _empty(path.name, schema.names)
     columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in schema.names]
     check_header(columns, path.name)
-    text = [column.name for column in schema if _is_text(column.type, types)]
+    text = [column.name for column in schema if _is_text(column.type)]
 
     def parts() -> Iterator[pd.DataFrame]:
         with (
@@ -330,7 +325,7 @@ def _feather(path: Path, budget: Budget) -> Table:
             raise ValueError("it does not hold what its end says")
         table = arrow.Table.from_batches(batches, stream.schema)
         table.validate(full=True)
-        size = sum(_viewed(chunk) for column in table.columns if _is_view(column.type) for chunk in column.chunks)
+        size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
         budget.take(size, f"{path.name}: its text takes")
         frame = table.replace_schema_metadata(None).to_pandas()
     if not all(isinstance(column, str) for column in frame.columns):
@@ -343,18 +338,14 @@ def _refuse_types(schema: Any, name: str, types: Any) -> None:
     for column in schema:
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         flat = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-        if not (flat or _is_text(kind, types)):
+        if not (flat or _is_text(kind)):
             raise InputError(
                 f"{name}: column {column.name!r} holds {str(column.type)[:60]}; keep numbers and text only."
             )
 
 
-def _is_text(kind: Any, types: Any) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind) or _is_view(kind)
-
-
-def _is_view(kind: Any) -> bool:
-    return str(kind) == "string_view"
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", VIEW)
 
 
 def _viewed(chunk: Any) -> int:

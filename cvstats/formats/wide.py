@@ -8,7 +8,7 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import is_number, numbers_of, numeric, texts
-from ._layout import ROW_NAMES, Hints, Layout, Parsed
+from ._layout import Hints, Layout, Parsed, others
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -16,7 +16,7 @@ KEYS = ("sample", "label", "fold", "group", "weight", "event")
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Stack the configuration columns into rows."""
     keys = [name for name in KEYS if name in frame.columns]
-    configurations = [name for name in frame.columns if name not in keys and name != ROW_NAMES]
+    configurations = others(frame, keys)
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
     odd = [name for name in configurations if not numeric(frame[name])]

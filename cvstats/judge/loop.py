@@ -25,6 +25,7 @@ from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, 
 from .scorers import candidates, choosing_kernel, label_check, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
+CACHED = 1_000_000  # values of a metric that stay in the cache while draws pass by
 Tick = Callable[..., Any]
 
 
@@ -390,7 +391,8 @@ class _Judge:
 def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory."""
     n, m = block.p.shape[-3:-1]
-    wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (512, n + 2 * m)
+    few = 128 if n * m <= CACHED else 512  # what a block of draws makes stays in the cache, or what it is made of does
+    wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (few, n + 2 * m)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):

@@ -131,11 +131,11 @@ class LabelCheck:
             kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
             member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
             return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))
+        if self.requires == "spread":  # some label differs from the first
+            there = w > 0
+            first = self.y[np.argmax(there, axis=1)]
+            return np.asarray(np.any(there & (self.y != first[:, None]), axis=1))
         some = np.any(w, axis=1)
-        if self.requires == "spread":
-            low = np.where(w > 0, self.y, np.inf).min(axis=1, initial=np.inf)
-            high = np.where(w > 0, self.y, -np.inf).max(axis=1, initial=-np.inf)
-            return np.asarray(some & (low < high))
         return np.asarray(some & self._comparable(w) if self.requires == "pairs" else some)
 
     def _comparable(self, w: np.ndarray) -> np.ndarray:

@@ -257,7 +257,8 @@ class Race:
         if given is not None:
             return given_draws(given, cube)
         group, layer = units_of(cube, self.metric, strata)
-        n, check = cube.sizes["sample"], self.check
+        checked = self.metric.requires or "weight" in cube.coords  # else any draw will do
+        n, check = cube.sizes["sample"], self.check if checked else None
         return Bootstrap(n, times, seed, group=group, strata=layer, check=check, judging=False).remembered()
 
     def replay(self, draws: Draws, threshold: float, least: int) -> tuple[np.ndarray, dict[str, Any]]:
@@ -313,7 +314,8 @@ class Race:
             own = table[:, columns == best]
             lost = (table < own if self.metric.sign > 0 else table > own).sum(axis=0)
             worse[left] += lost[np.searchsorted(columns, left)]
-            usable += int((~np.isnan(table)).any(axis=1).sum())
+            doubtful = table[np.isnan(own[:, 0])]  # without a value of the best, another may have one
+            usable += len(table) - int(np.isnan(doubtful).all(axis=1).sum())
             rest = draws.times - stop
             if rest and threshold is not None:
                 hopeless = (worse[left] + rest) / (usable + rest) <= threshold

@@ -271,25 +271,19 @@ class Priors:
 
 def prior_table(prior: Any, cube: xr.DataArray, names: list[Any]) -> Priors:
     """Return the prior in any accepted form as a table in class order."""
-    first, values = names[0], prior
-    if isinstance(prior, Mapping):
-        arrays = {name: np.asarray(value, float) for name, value in prior.items()}
-        if all(value.ndim == 0 for value in arrays.values()):
-            prior_error(prior)  # its checks of the numbers
-            weights = np.array([resolve_prior(dict(prior), cube)])
-            first = next(iter(prior))
-            return Priors(weights, arrays[first] if len(names) == 2 else None, first)
-        if len(arrays) != 1 or len(names) != 2:
-            raise InputError("`prior` as {label: array} must name one of two classes; the other has the rest.")
-        first, values = next(iter(arrays.items()))
-        if first not in names:
-            raise InputError(f"`prior` names {show([first])}, not among the classes {show(names)}.")
-    given = np.asarray(values, float)
+    named = isinstance(prior, Mapping)
+    arrays = {name: np.asarray(value, float) for name, value in (dict(prior) if named else {names[0]: prior}).items()}
+    first, given = next(iter(arrays.items()), (names[0], np.zeros(0)))
+    if all(value.ndim == 0 for value in arrays.values()):
+        single = dict(prior) if named else float(given)
+        prior_error(single)  # its checks of the numbers
+        return Priors(np.array([resolve_prior(single, cube)]), given if len(names) == 2 else None, first)
+    if named and (len(arrays) != 1 or len(names) != 2):
+        raise InputError("`prior` as {label: array} must name one of two classes; the other has the rest.")
+    if first not in names:
+        raise InputError(f"`prior` names {show([first])}, not among the classes {show(names)}.")
     if given.ndim > 1 or given.size == 0:
         raise InputError(f"`prior` must be one number or a one-dimensional array; got shape {given.shape}.")
-    if given.ndim == 0:
-        prior_error(float(given))
-        return Priors(np.array([resolve_prior(float(given), cube)]), given, first)
     if len(names) != 2:
         raise InputError(f"`prior` as an array is for two classes; the cube has {len(names)}: {show(names)}.")
     outside = ~((given >= 0) & (given <= 1))

@@ -224,8 +224,9 @@ def _damaged(record: dict[str, Any]) -> Iterator[str]:
             wrong = [name for name, kind in OPTIONAL.items() if not isinstance(given.get(name), (kind, type(None)))]
             yield from (f"{part} {name}" for name in wrong if part in ("cube", "reading"))
     columns, files, inner = record["reading"].get("columns"), record.get("inputs"), record.get("inner")
-    if not all(isinstance(column, str) for column in columns or []):
-        yield "reading columns"
+    metrics = record["options"]["metrics"]
+    if not metrics or not all(isinstance(name, str) for name in (*metrics, *(columns or []))):
+        yield "options metrics or reading columns"
     if not isinstance(files, list) or not all(isinstance(file, dict) and "sha256" in file for file in files):
         yield "inputs"
     if inner is not None and not (isinstance(inner, dict) and isinstance(inner.get("hash"), str)):

@@ -156,34 +156,26 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
     if label not in known:
         raise InputError(f"`result` selected {label!r}, which is not a configuration of `cube`; found {show(known)}.")
     one = cube.sel(configuration=label, drop=True).rename("prediction")
-    kind = str(cube.coords["kind"].item())
-    settled = [name for name in _SETTLED if name in one.coords]
+    kind, names, timed = str(cube.coords["kind"].item()), class_names(cube) or [], "event" in cube.coords
+    codes = None  # of the predicted classes, where predictions must be turned into them
     if "label_class" in one.dims:
-        winner = _predicted(one, class_names(cube))
-        frame = _frame({"predicted_class": winner.variable}, winner.drop_vars(settled, errors="ignore"), winner.dims)
+        table = one.transpose(..., "label_class").values
+        codes = np.where(np.isnan(table).any(-1), -1, np.where(np.isnan(table), -np.inf, table).argmax(-1))
+        shown, columns = one.isel(label_class=0, drop=True), {}
     else:
-        shown = _named_classes(one).drop_vars(settled)
-        frame = _frame({"prediction": shown.variable}, shown, shown.dims)
-        if kind == "label":
-            frame["predicted_class"] = frame["prediction"]
-        elif kind == "value" and "event" not in cube.coords:
-            frame["residual"] = frame["label"] - frame["prediction"]
-        elif kind in ("probability", "score") and "threshold" in cube.coords and "event" not in cube.coords:
-            negative, positive = class_names(cube) or (None, None)
-            above = frame["prediction"] > float(cube.coords["threshold"].item())
-            codes = np.where(frame["prediction"].isna(), 2, above.astype(int))
-            frame["predicted_class"] = np.array([negative, positive, None], dtype=object)[codes]
+        shown = _named_classes(one)
+        columns = {"prediction": shown.variable}
+        if kind in ("probability", "score") and "threshold" in cube.coords and not timed:
+            codes = np.where(np.isnan(one.values), -1, one.values > float(cube.coords["threshold"].item()))
+    if codes is not None:
+        columns["predicted_class"] = xr.Variable(shown.dims, np.array([*names, None], dtype=object)[codes])
+    elif kind == "label":
+        columns["predicted_class"] = shown.variable
+    frame = _frame(columns, shown.drop_vars([name for name in _SETTLED if name in shown.coords]), shown.dims)
+    if kind == "value" and not timed:
+        frame["residual"] = frame["label"] - frame["prediction"]
     if "predicted_class" in frame:
         hit = (frame["predicted_class"] == frame["label"]).astype(float)
         frame["correct"] = hit.where(frame["predicted_class"].notna())
-    dims = [str(dim) for dim in one.dims if dim != "label_class"]
-    frame.insert(len(dims), "selected", label)
+    frame.insert(shown.ndim, "selected", label)
     return frame
-
-
-def _predicted(one: xr.DataArray, names: list[Any] | None) -> xr.DataArray:
-    values = one.transpose(..., "label_class").values
-    gone = np.isnan(values).any(-1)
-    best = np.where(gone, len(names or []), np.where(np.isnan(values), -np.inf, values).argmax(-1))
-    template = one.isel(label_class=0, drop=True)
-    return template.copy(data=np.array([*(names or []), None], dtype=object)[best])

@@ -290,6 +290,34 @@ for (it in list(list("plain", "fine", "brier", opts()), list("cut", "single", "b
          draws = name, arguments = list(rng = 1, keep_draws = TRUE, interval = "percentile"))
 }
 
+# --- within the levels of a subgroup: decided on everybody, judged on those of the level who were left out --------------------------------------
+levels_of <- rep(c("a", "b"), each = 12); stopifnot(table(levels_of, y) > 4)
+site <- fine; add_data("site", fine); data_sets$site$coordinates <- list(site = levels_of)
+by_level <- function(d, by, metrics, o, anchored) {
+  final <- decide(d, by, case_weights(d), o); at <- function(made, m, some) if (sum(some) == 0) NaN else judged(made, m, some)
+  run <- lapply(seq_len(nrow(draws)), function(b) decide(d, by, draws[b, ], o))
+  cell <- function(m, inside) {
+    naive <- judged(final, m, as.numeric(inside)); out <- lapply(seq_len(nrow(draws)), function(b) (draws[b, ] == 0) * inside)
+    value <- sapply(seq_along(run), function(b) at(run[[b]], m, out[[b]])); anchor <- sapply(seq_along(run), function(b) at(final, m, out[[b]])); ok <- !is.nan(value)
+    c(if (anchored) clip(naive + mean((value - anchor)[ok]), m) else mean(value[ok]), naive, mean(value[ok]), sum(ok))
+  }
+  table <- lapply(1:4, function(i) t(sapply(metrics, function(m) sapply(c("a", "b"), function(l) cell(m, levels_of == l)[i]))))
+  c(list(estimate = unname(table[[1]]), naive = unname(table[[2]]), difference = unname(table[[1]] - table[[1]][, 2:1]), n_samples = c(12, 12), n_events = unname(c(sum(y[levels_of == "a"]), sum(y[levels_of == "b"])))),
+    if (anchored) list(bbc_plain = unname(table[[3]])) else list(n_draws = unname(table[[4]])), list(selected = final$index - 1), final$shown)
+}
+for (it in list(list("plain", c("brier", "accuracy"), "brier", opts()), list("cut", c("accuracy", "brier"), "brier", opts(cut(criterion = "youden"))))) for (fun in c("bbc", "winner"))
+  vector(paste("subgroup", it[[1]], fun, sep = "_"), "metric x level; the difference is that of the level from all others", fun, "site", it[[2]], it[[3]], it[[4]], by_level(site, it[[3]], it[[2]], it[[4]], fun == "winner"),
+         arguments = list(subgroup = "site", rng = 1))
+
+# --- is the ensemble worth it? Both sides anchored on the same draws; squared standard error 1.3 v + V_s --------------------------------------------
+for (it in list(list("value", "mse", opts(mix = ensemble(8)), opts()), list("fine", "brier", opts(mix = top_mean(3)), opts()), list("value", "mae", opts(mix = ensemble(5)), opts(mix = top_mean(2))))) {
+  d <- sets[[it[[1]]]]; m <- it[[2]]; one <- run_all(d, m, m, draws, it[[3]]); two <- run_all(d, m, m, draws, modifyList(it[[4]], list(tied_ok = FALSE)))
+  side <- function(run) run$naive + mean(run$value - run$anchor); se <- sqrt(1.3 * var(as.vector(one$kept - two$kept)) + var(as.vector(one$whole - two$whole))); gap <- side(one) - side(two); t <- qt(0.975, n - 1)
+  second <- if (is.null(it[[4]]$mix)) list(select_best = none) else it[[4]]$mix$json
+  add(paste("contrast_mixture", it[[1]], m, sep = "_"), "a mixture against the best or another mixture, a - b", "contrast", list(data = it[[1]], metric = m, draws = "forty", strategies = list(a = it[[3]]$mix$json, b = second), arguments = list(rng = 1)),
+      c(list(estimate = gap, estimate_a = side(one), estimate_b = side(two), naive = one$naive - two$naive, std_error = se, conf_low = gap - t * se, conf_high = gap + t * se, share_a = one$final$share), if (!is.null(it[[4]]$mix)) list(share_b = two$final$share) else list(selected_b = two$final$index - 1)))
+}
+
 # --- the kernel -----------------------------------------------------------------------------------------------------------------------------------
 chooser <- draws[1:12, ]
 for (it in list(list("cut", "prob", c("balanced_accuracy", "sensitivity"), opts(cut(criterion = "youden"))), list("list", "fine", c("auc", "brier"), opts()), list("ensemble", "value", c("mse", "mae"), opts(mix = ensemble(5))))) {

@@ -59,6 +59,8 @@ def make_cube(data: dict[str, Any]) -> xr.DataArray:
         cube = cs.as_cube(predictions, np.asarray(given.pop("labels")), **given)
     if "complexity" in data:
         cube = cube.assign_coords(complexity=("configuration", np.asarray(data["complexity"], float)))
+    for name, values in data.get("coordinates", {}).items():
+        cube = cube.assign_coords({name: ("sample", np.asarray(values))})
     return cube
 
 
@@ -90,8 +92,10 @@ def named_cube(where: Any, data: dict[str, Any]) -> xr.DataArray:
 
 
 def made(written: dict[str, Any], cube: xr.DataArray) -> Any:
-    """Return the adjustment or mixture written as ``{name: arguments}``; keys in arguments are labels."""
+    """Return the adjustment or strategy written as ``{name: arguments}``; keys in arguments are labels."""
     ((name, arguments),) = written.items()
+    if name == "select_best":
+        return cs.select_best
     labels = {str(label): label for label in np.unique(cube["label"].values).tolist()}
     named = {key: {labels[k]: v for k, v in a.items()} if isinstance(a, dict) else a for key, a in arguments.items()}
     return getattr(cs, name)(**named)
@@ -122,6 +126,8 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
         positional.append(metric)
     if "adjust" in vector:
         keywords["adjust"] = [made(step, positional[0]) for step in vector["adjust"]]
+    for name, strategy in vector.get("strategies", {}).items():
+        keywords[name] = made(strategy, positional[0])
     if "mixture" in vector:
         keywords["select"] = made(vector["mixture"], positional[0])
     if "draws" in vector:

@@ -116,6 +116,20 @@ def fold_of(cube: xr.DataArray) -> xr.DataArray:
     return cube["fold"] if "fold" in cube.coords else cs.kfold(cube["label"], 2, rng=1)
 
 
+def scores_of(cube: xr.DataArray) -> xr.DataArray:
+    """Return the values of a cube as if they were scores of folds."""
+    return cube.compute().astype(float).drop_vars([c for c in cube.coords if c not in cube.dims]).rename(sample="fold")
+
+
+def scores_of_table(cube: xr.DataArray) -> None:
+    scores = scores_of(cube)
+    scores = scores.isel(dict.fromkeys(set(scores.dims) - {"configuration", "fold", "repeat"}, 0))
+    table = scores.to_dataframe(name="points").reset_index()
+    columns = {str(dim): str(dim) for dim in scores.dims} | {"score": "points"}
+    back = cs.read_scores(table, columns=columns, direction="maximize", repeats=None if "repeat" in scores.dims else 1)
+    np.testing.assert_array_equal(np.sort(back.values, axis=None), np.sort(scores.values, axis=None))
+
+
 def page(cube: xr.DataArray, metric: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = cs.report_html(cube, metric, path=Path(folder) / "r.html", times=40)
@@ -158,7 +172,9 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     "percentile": lambda c, m, s: cs.winner(c, m, interval=cs.percentile(), **QUICK),
     "double_bootstrap": lambda c, m, s: cs.winner(c, m, interval=cs.double_bootstrap(), times=20, rng=1),
     "calibrated": lambda c, m, s: cs.winner(c, m, interval=cs.calibrated(), level=[0.5, 0.99, 0.8][s % 3], **QUICK),
+    "bbc_folds": lambda c, m, s: cs.bbc_folds(scores_of(c), direction=["maximize", "minimize"][s % 2], **QUICK),
     "read_predictions": lambda c, m, s: from_frame(c),
+    "read_scores": lambda c, m, s: scores_of_table(c),
     "write_cube": lambda c, m, s: round_trip(c, [".nc", ".cube", ".csv", ".parquet", ".feather"][s % 5]),
     "tidy_scores": lambda c, m, s: cs.tidy(cs.score(c, m)),
     "format_table": lambda c, m, s: cs.format_table(cs.cvt(c, m), ["text", "markdown", "latex", "html"][s % 4]),

@@ -94,7 +94,7 @@ def test_scikit_learn_in_every_draw():
     y = (np.arange(60) % 5 < 2).astype(int)
     p = expit(1.2 * (y - 0.4) + g.normal(size=60))
     cube = cs.as_cube(p, y, kind="probability", positive=1)
-    draws = cs.bootstrap(cube, 40, rng=2, strata="label")
+    draws = cs.bootstrap(cube, 12, rng=2, strata="label")
     found = cs.select_and_judge(cube, "accuracy", choose=draws, adjust=cs.cut("accuracy"), ties="first")
     for b, row in enumerate(draws.values):
         bag = np.repeat(np.arange(60), row)
