@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import Rng, check_level, entropy, warn
+from cvstats._check import Rng, check_level, entropy, listened, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
-from cvstats.metrics import Metric
+from cvstats.metrics import Metric, score
 from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import Mixture, Select, select_best
 
@@ -283,6 +283,8 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
     own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
     choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+    if final.empty[0] and rules.average == "fold":  # say in which folds nothing is defined
+        listened(asked.notes, lambda: score(cube, by, average="fold"))
     if asked.simple:
         return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
     parts = None if subgroup is None else subgroup.parts

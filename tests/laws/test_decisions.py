@@ -166,6 +166,69 @@ def test_batch_dimensions(decision):
 
 
 @quiet
+@every_decision
+def test_groups_are_drawn_whole(decision):
+    cube = smooth(seed=3).assign_coords(group=("sample", np.arange(60) // 3))
+    draws = cs.bootstrap(cube, 60, rng=1)
+    assert (draws.values.reshape(60, -1, 3) == draws.values[:, ::3, None]).all()
+    same(
+        call(cs.bbc, cube, decision, rng=1, times=60), call(cs.bbc, cube, decision, draws=draws), (*NUMBERS, "win_rate")
+    )
+
+
+@quiet
+@every_decision
+def test_who_cannot_win_does_not_matter(decision):
+    """A configuration that lacks a prediction is as good as absent."""
+    cube = smooth(seed=3)
+    values = cube.values.copy()
+    values[4, 1] = np.nan
+    draws = cs.bootstrap(cube, 60, rng=2, strata="label")
+    one, two = (
+        call(cs.winner, each, decision, draws=draws, rng=1)
+        for each in (cube.copy(data=values), cube.isel(configuration=[0, 2, 3, 4]))
+    )
+    same(one, two, ("estimate", "naive", "bbc_plain", "conf_low", "conf_high"))
+
+
+@quiet
+@every_decision
+def test_the_scale_of_weights_does_not_matter(decision):
+    weight = np.random.default_rng(0).uniform(0.5, 2, 60)
+    draws = cs.bootstrap(smooth(seed=3), 60, rng=2, strata="label")
+    one, two = (
+        call(cs.bbc, smooth(seed=3).assign_coords(weight=("sample", times * weight)), decision, draws=draws)
+        for times in (1, 4)
+    )
+    same(one, two, (*NUMBERS, "win_rate"), 1e-8)
+
+
+@quiet
+@every_decision
+def test_the_same_repeat_twice_is_one(decision):
+    cube = smooth(seed=3)
+    twice = cs.as_cube(
+        np.repeat(cube.values[:, :, None], 2, axis=2), cube["label"].values, kind="probability", positive=1,
+        folds=np.repeat(cube["fold"].values[:, None], 2, axis=1),
+    )  # fmt: skip
+    draws = cs.bootstrap(cube, 60, rng=2, strata="label")
+    same(call(cs.bbc, twice, decision, draws=draws), call(cs.bbc, cube, decision, draws=draws), tolerance=1e-8)
+
+
+@quiet
+@every_decision
+def test_confint_reads_the_limits_again(decision):
+    cube = smooth(seed=3)
+    out = call(cs.winner, cube, decision, rng=1, times=60)
+    for level in (0.95, 0.8):
+        same(
+            cs.confint(out, level=level),
+            call(cs.winner, cube, decision, rng=1, times=60, level=level),
+            ("conf_low", "conf_high"),
+        )
+
+
+@quiet
 @pytest.mark.parametrize("function", [cs.bbc, cs.winner])
 @pytest.mark.parametrize("adjust", [None, (cs.cut("accuracy"), cs.cut("error_rate"))])
 def test_error_rate_mirrors_accuracy(function, adjust):

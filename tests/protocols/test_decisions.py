@@ -298,7 +298,7 @@ class TestByFold:
     def test_a_fold_without_a_class_leaves_nothing_to_choose(self):
         y = np.repeat([0, 1], 10)
         cube = cs.as_cube(np.random.default_rng(0).random((20, 3)), y, folds=np.arange(20) // 5)
-        with pytest.warns(cs.CvstatsWarning):
+        with pytest.warns(cs.CvstatsWarning, match="fold 0, 1, 2, 3"):
             out = cs.winner(cube, "auc", average="fold", times=60, rng=1)
         assert np.isnan(out.estimate)
         assert np.isnan(out.naive)
