@@ -280,7 +280,6 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
         draws = given_draws(asked.draws, cube)
     data = problem_on(cube, by) if asked.simple else problem_of(cube, by, asked.metrics, rules)
     out = decide(by, data, draws, rules, judging=asked.simple)
-    draws = draws.remembered()  # whoever comes back for them shares them
     own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
     choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])

@@ -167,6 +167,7 @@ def winner(
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, asked)
+        run = replace(run, draws=run.draws.remembered())  # every repeat comes back for them
         cases = _estimates(run, part, estimator, inside, asked)
         cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
         return assemble(replace(run, cases=cases), part, asked, estimator)
