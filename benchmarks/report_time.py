@@ -19,7 +19,7 @@ import pandas as pd
 import cvstats as cs
 from cvstats.report import render_html, write_text
 from cvstats.report.analysis import Analysis
-from cvstats.report.blocks import Page
+from cvstats.report.page import Page
 
 
 def make_table(path: Path, samples: int, configurations: int, repeats: int) -> int:

@@ -27,7 +27,7 @@ from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._store import compact_store, read_store, write_store
 from .formats._tables import Table, from_frame, read_table
-from .formats.arrays import load_arrays, read_arrays
+from .formats.array_files import load_arrays, read_arrays
 from .formats.long import KEYS, plain_text, write_long
 
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts

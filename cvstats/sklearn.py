@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, entropy, plain, show, warn
-from cvstats.formats._candidates import Candidate, Design, candidates_cube, write_call, write_design
+from cvstats.formats._candidates import Candidate, Splits, candidates_cube, write_call, write_design
 from cvstats.formats._gate import needed
 from cvstats.kernels.threads import ticker
 
@@ -103,7 +103,7 @@ def collect(
     samples, labels = _named_data(X, y)
     cluster = None if groups is None else np.asarray(groups)
     splits = list(_splits(cv, X, labels, cluster, repeats, seed, classifier[0]))
-    design = Design(samples, labels, [test for _, test in splits], cluster)
+    design = Splits(samples, labels, [test for _, test in splits], cluster)
     folds = design.folds()
     jobs: list[tuple[int, int, int, Split]] = []  # candidate, split, inner split (-1: outer), samples
     inside: dict[int, list[Split]] = {}
@@ -182,7 +182,7 @@ def record(path: str | Path, scoring: Any, X: Any, y: Any, cv: Any) -> Recorder:
     first, second = ([test for _, test in _given_splits(cv, X, labels, None, classes)] for _ in range(2))
     if not all(map(np.array_equal, first, second)):
         raise InputError("`cv` splits differently every time; give it a random_state, or a list of its splits.")
-    design = Design(samples, labels, first)
+    design = Splits(samples, labels, first)
     design.folds()
     known: dict[str, int] = {}
     for number, test in enumerate(first):
@@ -453,7 +453,7 @@ def _about(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> 
 
 def _inner_cube(
     cube: xr.DataArray,
-    design: Design,
+    design: Splits,
     folds: np.ndarray,
     about: Sequence[Mapping[str, Any]],
     jobs: Sequence[tuple[int, int, int, Split]],
@@ -467,7 +467,7 @@ def _inner_cube(
         for (candidate, outer, place, _), answer in zip(jobs, answers, strict=True):
             if outer == number and place >= 0 and not isinstance(answer, str):
                 given[candidate][place] = answer[0]
-        own = Design(design.samples, design.labels, [test for _, test in pairs], design.groups)
+        own = Splits(design.samples, design.labels, [test for _, test in pairs], design.groups)
         parts.append(
             candidates_cube(
                 own, [Candidate(**known, predictions=mine) for known, mine in zip(about, given, strict=True)]

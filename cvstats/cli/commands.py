@@ -22,8 +22,8 @@ from cvstats.formats.long import guarded
 from cvstats.read import write_cube
 from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
-from cvstats.report.blocks import Page
 from cvstats.report.design import read_facts
+from cvstats.report.page import Page
 from cvstats.report.record import files_of, finite, variables_of
 from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import decision_table, decision_words, method_table

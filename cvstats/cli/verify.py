@@ -12,7 +12,7 @@ from cvstats._results import cube_hash
 from cvstats.metrics.base import get_metric
 from cvstats.report import render_html
 from cvstats.report.analysis import Analysis
-from cvstats.report.blocks import Page
+from cvstats.report.page import Page
 from cvstats.report.record import (
     BLOCK,
     ENOUGH,

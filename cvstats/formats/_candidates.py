@@ -32,7 +32,7 @@ RESERVED = {"sample", "configuration", "repeat", "label_class", "label", "fold",
 
 
 @dataclass(frozen=True)
-class Design:
+class Splits:
     """Which samples there are and which of them each split tests: consecutive splits that partition are a repeat."""
 
     samples: np.ndarray
@@ -75,7 +75,7 @@ class Candidate:
     predictions: Mapping[int, np.ndarray]
 
 
-def candidates_cube(design: Design, candidates: Sequence[Candidate]) -> xr.DataArray:
+def candidates_cube(design: Splits, candidates: Sequence[Candidate]) -> xr.DataArray:
     """Return the cube of some candidates, with family and tuning values as coordinates over ``configuration``.
 
     The positive class is the later one, as in scikit-learn. Where only some give probabilities, scores are kept:
@@ -169,7 +169,7 @@ def _named(candidates: Sequence[Candidate]) -> tuple[list[str], dict[str, np.nda
 # -- recordings
 
 
-def write_design(folder: Path, design: Design) -> None:
+def write_design(folder: Path, design: Splits) -> None:
     """Begin a recording; one that has begun must have the same design."""
     folder.mkdir(exist_ok=True)
     if (folder / DESIGN).exists():
@@ -220,10 +220,10 @@ def is_recording(folder: Path) -> bool:
     return (folder / DESIGN).is_file()
 
 
-def _read_design(folder: Path) -> Design:
+def _read_design(folder: Path) -> Splits:
     with opened(folder / DESIGN, inside=True) as file, np.load(file, allow_pickle=False) as found:
         tests = [found[f"test_{number}"] for number in range(len(found.files) - 2)]
-        return Design(found["samples"], found["labels"], tests)
+        return Splits(found["samples"], found["labels"], tests)
 
 
 def _order(candidate: Candidate) -> tuple[Any, ...]:

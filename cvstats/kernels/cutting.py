@@ -193,14 +193,14 @@ class Cutter:
 
         return cutting
 
-    def _lanes(self, weights: np.ndarray, *, narrow: bool) -> Lanes:
+    def _lanes(self, weights: np.ndarray, *, narrow: bool) -> CutLanes:
         """Return (draw, n) weights as lanes, for the compiled engine in one byte each where they fit."""
         whole = weights.dtype.kind in "iub" and int(weights.max(initial=0)) < 256
         narrow = narrow and whole and self.shape[0] * self.shape[2] < 2**23
         w = np.ascontiguousarray(weights.T, dtype=np.uint8 if narrow else float)
         totals = np.stack([w[part].sum(axis=0, dtype=float) for part in (self.positive, ~self.positive)])
         room = (1 + max(len(column.stop) for column in self.columns), w.shape[1])
-        return Lanes(w, totals, np.empty((2, *room), np.int32 if narrow else float), np.empty(room))
+        return CutLanes(w, totals, np.empty((2, *room), np.int32 if narrow else float), np.empty(room))
 
 
 def paired_cuts(
@@ -232,7 +232,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Lanes:
+class CutLanes:
     """The weights of a block of draws, samples first, and room for what is noted at every stop of a column."""
 
     weights: np.ndarray  # (n, draw)
@@ -263,7 +263,7 @@ def _sorted_column(p: np.ndarray, positive: np.ndarray, strict: bool) -> Column:
     return Column(score, row, up, np.flatnonzero(ends))
 
 
-def cut_column(column: Column, lanes: Lanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
+def cut_column(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
     """Fill `out` (5, draw) for one column; rows 3 and 4 hold the class totals."""
     positives, negatives = out[3], out[4]
     tp, fp = lanes.passed[:, : len(column.stop) + 1]

@@ -20,8 +20,8 @@ from cvstats.metrics import Metric
 from cvstats.tables.words import better, printable, several
 
 from .analysis import Analysis
-from .blocks import SECTIONS, Page, figures_of
 from .methods import PREPROCESSING, WRITERS, paragraph
+from .page import SECTIONS, Page, figures_of
 from .record import beside, record_of, record_text
 from .sections import headline
 

@@ -26,7 +26,7 @@ from cvstats.formats._gate import node, opened
 from cvstats.tables import tidy
 
 from .analysis import Analysis
-from .blocks import Page
+from .page import Page
 from .sections import listed
 
 MARK, VERSION = "cvstats_record", 1

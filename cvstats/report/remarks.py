@@ -14,8 +14,8 @@ from cvstats.protocols.common import FEW_GROUPS, Doubts
 from cvstats.tables.words import count, number, percent, printable, several
 
 from .analysis import Analysis
-from .blocks import Remark
 from .design import Design
+from .page import Remark
 
 FEW = 40
 

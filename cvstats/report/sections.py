@@ -29,9 +29,9 @@ from cvstats.tables.words import (
 )
 
 from .analysis import Analysis
-from .blocks import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
 from .design import read_facts
 from .methods import paragraph, references_of
+from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
 from .remarks import choice_words, remarks_of
 
 MOST_ROWS = 1000

@@ -94,7 +94,7 @@ def format_table(
     if digits is not None:
         check_count(digits, "digits", minimum=0)
     factor = (100.0 if unit == "%" else 1.0) if scale is None else float(scale)
-    layout = Layout(stars, digits, unit, factor, caption)
+    layout = Style(stars, digits, unit, factor, caption)
     wanted = [values] if isinstance(values, str) else None if values is None else list(values)
     if isinstance(x, pd.DataFrame):
         grids = [layout.listing(x, wanted)]
@@ -108,7 +108,7 @@ def format_table(
 
 
 @dataclass(frozen=True)
-class Layout:
+class Style:
     """How numbers are shown: marks, decimals (None: from the standard error), unit, and what they are multiplied by."""
 
     stars: bool
@@ -184,7 +184,7 @@ def _grid(header: Sequence[Any], body: list[list[Cell]], labels: int, caption: s
 
 
 def _grids(
-    layout: Layout, result: xr.Dataset, rows: list[str] | None, columns: str | None, wanted: list[str] | None
+    layout: Style, result: xr.Dataset, rows: list[str] | None, columns: str | None, wanted: list[str] | None
 ) -> list[Grid]:
     for name in wanted or ():
         if name not in result:

@@ -13,7 +13,7 @@ import pytest
 import cvstats as cs
 from cvstats.report import render_html, write_text
 from cvstats.report.analysis import Analysis
-from cvstats.report.blocks import Page
+from cvstats.report.page import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

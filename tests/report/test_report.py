@@ -13,10 +13,10 @@ import pytest
 import cvstats as cs
 from cvstats.report import paragraph, render_html, report_html, report_text, sections, write_text
 from cvstats.report.analysis import Analysis, default_metric
-from cvstats.report.blocks import Page as ReportPage
-from cvstats.report.blocks import inline
 from cvstats.report.design import read_facts
 from cvstats.report.methods import references_of
+from cvstats.report.page import Page as ReportPage
+from cvstats.report.page import inline
 from cvstats.report.remarks import choice_words, remarks_of
 
 HOSTILE = "<script>window.pwned=1</script>"

@@ -10,7 +10,7 @@ import cvstats as cs
 from cvstats.report import analysis as analysis_module
 from cvstats.report import blocks, render_html
 from cvstats.report.analysis import Analysis
-from cvstats.report.blocks import Drawing, Listing, Page, figure, section
+from cvstats.report.page import Drawing, Listing, Page, figure, section
 from cvstats.resample import Bootstrap
 from cvstats.tables.render import Cell
 

@@ -13,7 +13,7 @@ import numpy as np
 from .walk import F
 
 if TYPE_CHECKING:
-    from cvstats.kernels.cutting import Column, Criterion, Lanes
+    from cvstats.kernels.cutting import Column, Criterion, CutLanes
 
 
 def _compiled(function: F) -> F:
@@ -25,7 +25,7 @@ def _compiled(function: F) -> F:
     return compiled
 
 
-def cut(column: Column, lanes: Lanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
+def cut(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
     """Fill `out` (5, draw) for one column, as numpy's `cut_column` does; rows 3 and 4 hold the class totals."""
     rule = (criterion.code, criterion.hit, criterion.alarm)
     cell = np.ascontiguousarray(out)
