@@ -11,7 +11,7 @@ from cvstats.formats import LAYOUTS
 from cvstats.intervals import METHODS
 from cvstats.metrics import base
 from cvstats.protocols import PROTOCOLS
-from cvstats.report import blocks, render_html
+from cvstats.report import page, render_html
 from cvstats.report.analysis import Analysis
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is 
 @pytest.fixture
 def example():
     """Return what runs the example below a heading; afterwards the package forgets it."""
-    registries = [LAYOUTS, METHODS, base.REGISTRY, PROTOCOLS, blocks.SECTIONS, blocks.FIGURES]
+    registries = [LAYOUTS, METHODS, base.REGISTRY, PROTOCOLS, page.SECTIONS, page.FIGURES]
     before = [dict(registry) for registry in registries]
 
     def run(heading):
@@ -97,7 +97,7 @@ def test_reader(example, tmp_path, format):
 def test_report_section(example):
     pytest.importorskip("matplotlib")
     example("A report section")
-    html = render_html(blocks.Page(Analysis(cs.simulate_cube(40, 3, rng=1), "accuracy", times=40)))
+    html = render_html(page.Page(Analysis(cs.simulate_cube(40, 3, rng=1), "accuracy", times=40)))
     order = re.findall(r'<section id="(\w+)">', html)
     assert order[order.index("paragraph") - 1] == "sizes"
     assert "<p>40 samples were predicted.</p>" in html

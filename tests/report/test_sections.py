@@ -8,7 +8,8 @@ import pytest
 
 import cvstats as cs
 from cvstats.report import analysis as analysis_module
-from cvstats.report import blocks, render_html
+from cvstats.report import page as page_module
+from cvstats.report import render_html
 from cvstats.report.analysis import Analysis
 from cvstats.report.page import Drawing, Listing, Page, figure, section
 from cvstats.resample import Bootstrap
@@ -17,9 +18,9 @@ from cvstats.tables.render import Cell
 
 @pytest.fixture
 def registries(monkeypatch):
-    monkeypatch.setattr(blocks, "SECTIONS", blocks.SECTIONS.copy())
-    monkeypatch.setattr("cvstats.report.SECTIONS", blocks.SECTIONS)
-    monkeypatch.setattr(blocks, "FIGURES", {name: list(made) for name, made in blocks.FIGURES.items()})
+    monkeypatch.setattr(blocks, "SECTIONS", page_module.SECTIONS.copy())
+    monkeypatch.setattr("cvstats.report.SECTIONS", page_module.SECTIONS)
+    monkeypatch.setattr(blocks, "FIGURES", {name: list(made) for name, made in page_module.FIGURES.items()})
 
 
 def test_a_section_and_a_figure_from_outside(registries):
@@ -27,7 +28,7 @@ def test_a_section_and_a_figure_from_outside(registries):
     def sizes(page):
         rows = [[Cell("samples"), Cell(str(page.analysis.design.samples), key=40.0)]]
         table = Listing(["What", "Count"], rows, caption="Sizes", name="sizes", numeric=[False, True])
-        return ["Words & <b>signs</b>.", *blocks.figures_of("sizes", page.analysis), table]
+        return ["Words & <b>signs</b>.", *page_module.figures_of("sizes", page.analysis), table]
 
     @figure("sizes")
     def dot(analysis):
