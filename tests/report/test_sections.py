@@ -18,9 +18,9 @@ from cvstats.tables.render import Cell
 
 @pytest.fixture
 def registries(monkeypatch):
-    monkeypatch.setattr(blocks, "SECTIONS", page_module.SECTIONS.copy())
+    monkeypatch.setattr(page_module, "SECTIONS", page_module.SECTIONS.copy())
     monkeypatch.setattr("cvstats.report.SECTIONS", page_module.SECTIONS)
-    monkeypatch.setattr(blocks, "FIGURES", {name: list(made) for name, made in page_module.FIGURES.items()})
+    monkeypatch.setattr(page_module, "FIGURES", {name: list(made) for name, made in page_module.FIGURES.items()})
 
 
 def test_a_section_and_a_figure_from_outside(registries):
