@@ -172,13 +172,6 @@ def check_values(
     """
     low, high, gaps = scan(values)
     infinite = np.isinf(low) or np.isinf(high)
-    if infinite and metric:
-        rows = np.flatnonzero(np.isinf(values).reshape(-1, *values.shape[-3:]).any(axis=(0, 2, 3)))
-        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
-        raise InputError(
-            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
-            "Rank metrics such as auc accept them."
-        )
     if infinite and kind == "value":  # which metrics can use infinite predictions, they say themselves
         finite = values[np.isfinite(values)]
         low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
@@ -186,6 +179,13 @@ def check_values(
         raise InputError(
             f"`{argument}`: numbers must lie within {-LARGEST:g} and {LARGEST:g}; found values from {low:g} to "
             f"{high:g}. Give what a diverged model predicted as NaN, or change the unit."
+        )
+    if infinite and metric:
+        rows = np.flatnonzero(np.isinf(values).reshape(-1, *values.shape[-3:]).any(axis=(0, 2, 3)))
+        where = f"the samples in places {show(rows)}" if samples is None else f"samples {show(samples[rows])}"
+        raise InputError(
+            f"metric {metric!r} needs finite predictions; found infinite ones for {where}. "
+            "Rank metrics such as auc accept them."
         )
     if kind == "probability" and (low < 0 or high > 1):
         raise InputError(

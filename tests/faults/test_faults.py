@@ -402,7 +402,7 @@ def test_a_second_run_gives_the_same_numbers(
     assert [line for line in shown.err.splitlines() if "warning" not in line] == [
         "cvstats: error: interrupted; no file is left half-written"
     ]
-    assert listing(tmp_path) == {"a.html"}
+    assert listing(tmp_path) == {"a.html", "a.record.json"}
     assert cli.main([*command, str(tmp_path / "b.html")]) == 0
     assert capsys.readouterr().out.replace("b.html", "") == whole
     pages = [(tmp_path / f"{name}.html").read_text(encoding="utf-8").replace(f"{name}.html", "") for name in "ab"]

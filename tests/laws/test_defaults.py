@@ -9,6 +9,7 @@ import cvstats as cs
 BOOTSTRAP = {"times": 1000, "level": 0.95, "select": cs.select_best, "keep_draws": False, "progress": False}
 LEVEL = {"level": 0.95}
 DRAWN = {"level": 0.95, "times": 1000}
+POOLED = {"average": "pooled"}
 DEFAULTS = {
     "score": {"average": "pooled"},
     "cv": {"average": "pooled"},
@@ -16,14 +17,14 @@ DEFAULTS = {
     "cvm_cv": {"average": "pooled"},
     "tt": {},
     "ncv": {"inner_kind": "cv", "average": "fold"},
-    "bbc": BOOTSTRAP | {"interval": "percentile", "ties": "first"},
+    "bbc": BOOTSTRAP | POOLED | {"interval": "percentile", "ties": "first"},
     "bbcd": BOOTSTRAP | {"interval": "percentile", "ties": "first", "threshold": 0.99, "min_predictions": 50},
-    "winner": BOOTSTRAP | {"interval": "calibrated", "regime": "cv", "strata": "auto"},
+    "winner": BOOTSTRAP | POOLED | {"interval": "calibrated", "regime": "cv", "strata": "auto"},
     "drop_configurations": {"threshold": 0.99, "min_predictions": 0, "times": 1000, "select": cs.select_best},
     "separate_cv": DRAWN | {"metric": "error_rate"},
     "classical_cv": DRAWN | {"metric": "error_rate"},
     "prior_reweighted_cv": DRAWN | {"metric": "error_rate"},
-    "optimism_curve": {"times": 200},
+    "optimism_curve": POOLED | {"times": 200},
     "confint": LEVEL,
     "kfold": {"repeats": 1, "stratified": True},
     "nested_folds": {"stratified": True},
@@ -33,7 +34,7 @@ DEFAULTS = {
     "implementations": {"metric": "error_rate"},
     "evaluation_protocols": {"metric": "error_rate", "first": 5, "dim": "realisation"},
     "bootstrap": {"times": 1000},
-    "select_and_judge": {"select": cs.select_best, "ties": "random", "progress": False},
+    "select_and_judge": POOLED | {"select": cs.select_best, "ties": "random", "progress": False},
     "t_test": LEVEL | {"paired": True, "mu": 0.0, "alternative": "two-sided"},
     "corrected_t_test": LEVEL,
     "wilcoxon_test": {"alternative": "two-sided"},
@@ -45,8 +46,8 @@ DEFAULTS = {
     "critical_difference": LEVEL | {"test": "nemenyi"},
     "mcnemar_test": {"distribution": "exact"},
     "delong_test": LEVEL,
-    "contrast": DRAWN | {"strata": "auto", "keep_draws": False},
-    "best_set": DRAWN | {"strata": "auto"},
+    "contrast": DRAWN | POOLED | {"strata": "auto", "keep_draws": False},
+    "best_set": DRAWN | POOLED | {"strata": "auto"},
     "bias_table": LEVEL | {"by": "method"},
     "p_adjust": {"method": "holm"},
     "calibrated": {"safe_upper": "auto"},

@@ -215,6 +215,12 @@ ESTIMATES: dict[str, Callable[[xr.DataArray, str], Any]] = {
     "classical_cv": lambda c, m: cs.classical_cv(c, m, **QUICK),
     "prior_curve": lambda c, m: cs.prior_curve(c, m, prior=[0.1, 0.9], **QUICK),
     "optimism_curve": lambda c, m: cs.optimism_curve(c, m, **QUICK),
+    "winner_cut": lambda c, m: cs.winner(c, m, adjust=cs.cut("youden"), **QUICK),
+    "bbc_recalibrate": lambda c, m: cs.bbc(c, m, adjust=cs.recalibrate("logistic"), **QUICK),
+    "bbc_isotonic": lambda c, m: cs.bbc(c, m, adjust=cs.recalibrate("isotonic"), **QUICK),
+    "bbc_ensemble": lambda c, m: cs.bbc(c, m, select=cs.ensemble(size=3), **QUICK),
+    "winner_top_mean": lambda c, m: cs.winner(c, m, select=cs.top_mean(2), **QUICK),
+    "bbc_fold": lambda c, m: cs.bbc(c, m, average="fold", **QUICK),
 }
 OTHERS: dict[str, Callable[[xr.DataArray, str], Any]] = {
     "check_cube": lambda c, m: cs.check_cube(c),
@@ -234,7 +240,20 @@ OTHERS: dict[str, Callable[[xr.DataArray, str], Any]] = {
     "bind": lambda c, m: cs.bind(cs.cvt(c, m), cs.bbc(c, m, **QUICK)),
     "confint": lambda c, m: cs.confint(cs.bbc(c, m, keep_draws=True, **QUICK), level=0.9),
     "format_table": lambda c, m: cs.format_table(cs.bbc(c, m, **QUICK)),
+    "cut": lambda c, m: cs.bbc(c, ["accuracy", "sensitivity"], by="auc", adjust=cs.cut(sensitivity=0.8), **QUICK),
+    "shift_prior": lambda c, m: cs.bbc(c, m, adjust=cs.shift_prior({1: 0.1}), **QUICK),
+    "as_adjustment": lambda c, m: cs.bbc(c, m, adjust=cs.as_adjustment(lambda y, p, w: lambda q: q), **QUICK),
+    "as_mixture": lambda c, m: cs.bbc(c, m, select=cs.as_mixture(_even), **QUICK),
+    "metric_set": lambda c, m: cs.winner(c, cs.metric_set(c), **QUICK),
+    "net_benefit": lambda c, m: cs.winner(c, cs.net_benefit(0.2), **QUICK),
+    "recalibrate": lambda c, m: cs.cvt(c, m, adjust=cs.recalibrate("intercept")),
+    "ensemble": lambda c, m: cs.contrast(c, m, a=cs.ensemble(size=2), b=cs.select_best, **QUICK),
+    "top_mean": lambda c, m: cs.cvt(c, m, select=cs.top_mean(1)),
 }
+
+
+def _even(label: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.full(prediction.shape[1], 1 / prediction.shape[1])
 
 
 @pytest.mark.parametrize("name", ESTIMATES)
