@@ -42,6 +42,7 @@ from .judge import select_and_judge as select_and_judge
 from .metrics import Metric as Metric
 from .metrics import accuracy as accuracy
 from .metrics import as_metric as as_metric
+from .metrics import at_prior as at_prior
 from .metrics import auc as auc
 from .metrics import auc_ovr as auc_ovr
 from .metrics import auc_ovr_weighted as auc_ovr_weighted

@@ -429,7 +429,7 @@ class _Shift(Adjustment):
             if prior is None and not metric.ratio_free and self.affects(metric):
                 raise InputError(
                     f"{self.name} makes probabilities for another class ratio than that of the samples, at which "
-                    f"metric {metric.name!r} would judge them; give a metric at the same prior, such as prior_error."
+                    f"metric {metric.name!r} would judge them; give a metric at the same prior: at_prior(metric, ...)."
                 )
             if prior is not None and not np.allclose(prior, to, rtol=0, atol=1e-9):
                 raise InputError(f"{self.name} and metric {metric.name!r} are at different class ratios.")

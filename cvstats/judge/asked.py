@@ -33,7 +33,10 @@ def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tu
         raise InputError(f"`metric` names {show(twice)} more than once.")
     if by is None:
         return judges, judges[0]
-    chooser = bound_metric(by, cube, notes)
+    try:
+        chooser = bound_metric(by, cube, notes)
+    except InputError as error:
+        raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
     return judges, next((one for one in judges if one.name == chooser.name), chooser)
 
 

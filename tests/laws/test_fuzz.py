@@ -246,6 +246,7 @@ OTHERS: dict[str, Callable[[xr.DataArray, str], Any]] = {
     "as_mixture": lambda c, m: cs.bbc(c, m, select=cs.as_mixture(_even), **QUICK),
     "metric_set": lambda c, m: cs.winner(c, cs.metric_set(c), **QUICK),
     "net_benefit": lambda c, m: cs.winner(c, cs.net_benefit(0.2), **QUICK),
+    "at_prior": lambda c, m: cs.winner(c, cs.at_prior(m, {1: 0.2}), **QUICK),
     "recalibrate": lambda c, m: cs.cvt(c, m, adjust=cs.recalibrate("intercept")),
     "ensemble": lambda c, m: cs.contrast(c, m, a=cs.ensemble(size=2), b=cs.select_best, **QUICK),
     "top_mean": lambda c, m: cs.cvt(c, m, select=cs.top_mean(1)),

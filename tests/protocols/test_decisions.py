@@ -492,3 +492,9 @@ class TestOthers:
         pooled = cs.best_set(cube, "accuracy", times=100, rng=1)
         folded = cs.best_set(cube, "accuracy", average="fold", times=100, rng=1)
         np.testing.assert_allclose(pooled.estimate, folded.estimate, atol=1e-12)  # folds of one size
+
+
+def test_a_metric_that_cannot_choose_is_called_by():
+    cube = cs.simulate_cube(30, 3, rng=1)
+    with pytest.raises(cs.InputError, match="`by`='acuracy' does not exist"):
+        cs.winner(cube, "accuracy", by="acuracy")

@@ -1,0 +1,116 @@
+"""Any metric in a population whose class probabilities are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from cvstats._check import InputError, plain
+
+from .base import Metric, get_metric
+from .classes import resolve_prior
+
+
+def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
+    r"""Return a metric as it would be in a population with other class probabilities than the sample's.
+
+    Every sum over samples is replaced by :math:`N \sum_k P(Y = k) \, \bar s_k`, with :math:`\bar s_k` the mean over the
+    samples of class k: samples count as if their class had its share in the population. What does not depend on the
+    class ratio (AUC, sensitivity, balanced accuracy) stays as it is. It is what to use where classes were sampled
+    separately, and what `shift_prior` is judged by.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        A mean of per-sample values or a function of such means, such as accuracy, Brier score, log loss, predictive
+        values, F1, net benefit; or one that ignores the class ratio. Average precision and metrics of your own are
+        errors.
+    prior : dict
+        ``{label: probability}``; with two classes one of them is enough.
+
+    Returns
+    -------
+    Metric
+        Called, for instance, ``ppv(ill=0.02)`` in results; undefined (NaN) when a class is absent.
+
+    References
+    ----------
+    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, for the error rate.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[1], [0], [1], [0]], [1, 1, 0, 0])
+    >>> cs.score(cube, cs.at_prior("ppv", {1: 0.1})).values
+    array([0.1])
+    """
+    found = get_metric(metric)
+    if not isinstance(prior, Mapping) or not prior:
+        raise InputError(f"`prior` must be {{label: probability}}; got {prior!r}.")
+    if found.prior is not None or found.name == "prior_error":
+        raise InputError(f"metric {found.name!r} has a prior of its own; give one that has none, such as error_rate.")
+    if found.family not in ("mean", "smooth") and not found.ratio_free:
+        raise InputError(
+            f"metric {found.name!r} is no function of means over samples, so that classes cannot be reweighted in it."
+        )
+    given = {plain(label): float(value) for label, value in prior.items()}
+    if not all(0 <= value <= 1 for value in given.values()):
+        raise InputError(f"`prior` must hold probabilities in [0, 1]; got {dict(prior)}.")
+    text = ", ".join(f"{label}={value:g}" for label, value in given.items())
+    return replace(
+        found,
+        name=f"{found.name}({text})",
+        words=f"{found.words} at {text}",
+        aliases=(),
+        bind=partial(_bind, given, found.bind),
+    )
+
+
+def _bind(given: Mapping[Any, float], first: Any, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+    """Fill in the classes' order, after whatever the metric itself must know of the cube."""
+    metric = metric if first is None else first(metric, cube, notes)
+    prior = resolve_prior(given, cube)
+    if metric.ratio_free:
+        return replace(metric, bind=None, prior=prior)
+    return replace(
+        metric,
+        family="smooth",
+        monotone=0,
+        ratio_free=True,
+        requires="classes",
+        ingredients=partial(_by_class, metric),
+        label_parts=partial(_labels_by_class, metric),
+        formula=partial(_reweighted, metric, prior),
+        bind=None,
+        prior=prior,
+    )
+
+
+def _by_class(metric: Metric, y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    parts = metric.ingredients(y, p, k)
+    return [part & (y == code) if part.dtype == bool else part * (y == code) for part in parts for code in range(k)]
+
+
+def _labels_by_class(metric: Metric, y: np.ndarray, k: int) -> list[np.ndarray]:
+    members = [(y == code).astype(float) for code in range(k)]
+    return members + [part * member for part in metric.label_parts(y, k) for member in members]
+
+
+def _reweighted(
+    metric: Metric, prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.ndarray]
+) -> np.ndarray:
+    """Return the metric of sums in which a class counts by its share in the population."""
+    k, total = len(prior), labels[0]
+    factor = [share * total / count for share, count in zip(prior, labels[1 : k + 1], strict=True)]
+
+    def added(parts: list[np.ndarray]) -> list[np.ndarray]:
+        return [
+            sum(f * part for f, part in zip(factor, parts[at : at + k], strict=True)) for at in range(0, len(parts), k)
+        ]
+
+    return metric.formula(added(sums), [total, *added(labels[k + 1 :])])
