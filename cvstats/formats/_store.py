@@ -44,6 +44,7 @@ OURS = re.compile(rf"{PART.pattern}|\.[\w.-]+\.tmp|\{LOCK}")  # what a writer ma
 
 
 _OUTLINES: dict[str, xr.DataArray] = {}  # by hash
+_KNOWN: dict[Path, Known] = {}  # of the stores that this process has appended to
 
 
 @dataclass(frozen=True)
@@ -291,30 +292,59 @@ def write_store(cube: xr.DataArray, path: Path, *, append: bool) -> None:
     folder = check_store(path)
     with _writing(folder) as stored:
         kept = stored if append else []
-        known = united([(_outline(folder, entry), entry.file) for entry in kept]) if kept else None
+        known = _known(folder, kept) if kept else None
         new: list[Entry] = []
         for place in portions(cube):
             raw = netcdf_bytes(cube.isel(configuration=place).compute())
             part = _decoded(raw, "`cube`", lazy=True)  # as it will be read
             _check_alike(part, part, "`cube`", "`cube`")
-            if known is None or _adds(part, raw, known, folder, kept):
+            if known is None or _adds(part, raw, known, folder):
                 new.append(_write_part(folder, [*stored, *new], raw))
                 _remember(new[-1], part)
         if new:
             _write_manifest(folder, [*kept, *new])
 
 
-def _adds(part: xr.DataArray, raw: bytes, known: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> bool:
+@dataclass(frozen=True)
+class Known:
+    """What a process knows of a store: its parts, all that they say but the predictions, and who holds what."""
+
+    entries: tuple[Entry, ...]
+    whole: xr.DataArray
+    holders: dict[Any, list[Entry]]  # by configuration
+
+
+def _known(folder: Path, entries: Sequence[Entry]) -> Known:
+    """Return what is known of a store; only parts that are new to this process are looked at."""
+    old = _KNOWN.get(folder)
+    seen = 0 if old is None or old.entries != tuple(entries[: len(old.entries)]) else len(old.entries)
+    parts = [(_outline(folder, entry), entry) for entry in entries[seen:]]
+    whole = [(old.whole, "earlier parts")] if old is not None and seen else []
+    holders = old.holders if old is not None and seen else {}
+    for outline, entry in parts:
+        for name in outline.indexes["configuration"]:
+            holders.setdefault(name, []).append(entry)
+    if parts:
+        whole = [(united([*whole, *((outline, entry.file) for outline, entry in parts)]), "")]
+    _KNOWN[folder] = Known(tuple(entries), whole[0][0], holders)
+    return _KNOWN[folder]
+
+
+def _adds(part: xr.DataArray, raw: bytes, known: Known, folder: Path) -> bool:
     """Return whether a part holds anything that the store does not; raise when the two disagree."""
-    whole = united([(known, "the store"), (part, "`cube`")], old="the store")
-    others = [e for e in entries if all(has.any() for has in _shared(part, _outline(folder, e)).values())]
+    whole = united([(known.whole, "the store"), (part, "`cube`")], old="the store")
+    holders = [known.holders.get(name, []) for name in part.indexes["configuration"]]
+    near = {entry.file: entry for some in holders for entry in some}
+    others = [e for e in near.values() if all(has.any() for has in _shared(part, _outline(folder, e)).values())]
     if not others:
         return True
     sheet, cube = Sheet(part, dict(part.indexes)), _decoded(raw, "`cube`")
     for entry in others:
         other = _load(folder, entry)
         sheet.put(other.isel(_shared(other, cube)), "earlier parts", entry.file)
-    return sheet.put(cube, "the store", "`cube`") or not whole.coords.to_dataset().equals(known.coords.to_dataset())
+    return sheet.put(cube, "the store", "`cube`") or not whole.coords.to_dataset().equals(
+        known.whole.coords.to_dataset()
+    )
 
 
 def compact_store(path: Path) -> None:

@@ -175,6 +175,7 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
     if kind == "value" and not timed:
         frame["residual"] = frame["label"] - frame["prediction"]
     if "predicted_class" in frame:
+        frame["predicted_class"] = frame.pop("predicted_class")  # beside `correct`
         hit = (frame["predicted_class"] == frame["label"]).astype(float)
         frame["correct"] = hit.where(frame["predicted_class"].notna())
     frame.insert(shown.ndim, "selected", label)
