@@ -20,6 +20,8 @@ SLOW = (
     "formats/test_stores.py",
     "metrics/test_design.py",
     "project/test_guard.py",
+    "protocols/test_decisions",
+    "protocols/test_fold_scores.py",
     "project/test_supply.py",
     "report/test_browser.py",
     "report/test_sections.py",
