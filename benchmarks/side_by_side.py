@@ -39,7 +39,7 @@ def numbers(n, c, **more):
     return cs.as_cube(y[:, None] + g.normal(size=(n, c)), y, kind="value", **more)
 
 def engine(name, call):
-    for place in ("cvstats.kernels.walk", "cvstats.kernels._walk", "cvstats._walk"):
+    for place in ("cvstats.kernels.walk", "cvstats._walk"):
         try:
             module = __import__(place, fromlist=["FORCE"])
             break

@@ -272,7 +272,7 @@ class Choose:
             deviation=np.zeros((2, m)),
             table=np.empty((times, 0 if best_wins else m)),
         )
-        for start, stop in spans(draws.times, self.rules.batch, self.metric, block):
+        for start, stop in spans(draws.times, self.rules.batch, self.metric, block, walked=adjust is not None):
             now = slice(start, stop)
             counts, out.redrawn[now] = draws.block(start, stop)
             if start:
@@ -388,11 +388,13 @@ class _Judge:
         return numbers, value
 
 
-def spans(times: int, batch: int | None, metric: Metric, block: Problem) -> Iterator[tuple[int, int]]:
-    """Yield the first and last draw of blocks that bound memory."""
+def spans(
+    times: int, batch: int | None, metric: Metric, block: Problem, *, walked: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and last draw of blocks that bound memory: large ones where columns are `walked` row by row."""
     n, m = block.p.shape[-3:-1]
     few = 128 if n * m <= CACHED else 512  # what a block of draws makes stays in the cache, or what it is made of does
-    wide, width = (1024, n // 2 + 2 * m) if metric.family == "rank" else (few, n + 2 * m)
+    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (few, n + 2 * m)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):

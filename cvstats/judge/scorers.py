@@ -59,8 +59,7 @@ class FoldKernel:
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        counts = weights
-        return self._averaged(counts, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
+        return self._averaged(weights, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
 
     def _averaged(
         self, counts: np.ndarray, index: np.ndarray, score: Callable[[Kernel, np.ndarray], np.ndarray]
