@@ -12,19 +12,13 @@ import numpy as np
 
 from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.arrays import map_blocks
-from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels import Kernel, LabelCheck, Problem
 from cvstats.kernels.cutting import TableMetric
 from cvstats.kernels.mixing import Candidates, votes
-from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel, settled
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities
-
-
-def label_check(metric: Metric, problem: Problem) -> LabelCheck:
-    """Return what the labels of a draw must hold for the metric to be defined."""
-    return LabelCheck(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
 
 
 class FoldKernel:
@@ -45,8 +39,8 @@ class FoldKernel:
                 part = one.samples(rows)
                 begun = np.asarray(part.filled().any(axis=(0, 2)))  # who predicted anything there
                 if begun.any():
-                    scorer = kernel(metric, part, total, gaps=gaps)
-                    self.repeats[-1].append((rows, scorer, label_check(metric, part), begun))
+                    scorer = metric.kernel(part, total, gaps=gaps)
+                    self.repeats[-1].append((rows, scorer, part.check(metric.requires), begun))
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
@@ -129,7 +123,9 @@ def choosing_kernel(
     """Return what scores the configurations of a block when they are chosen by `metric`."""
     if adjust is not None and adjust.affects(metric):
         return AdjustedKernel(metric, problem, total, adjust, gaps=gaps)
-    return (kernel if problem.fold is None else FoldKernel)(metric, problem, total, gaps=gaps)
+    if problem.fold is not None:
+        return FoldKernel(metric, problem, total, gaps=gaps)
+    return metric.kernel(problem, total, gaps=gaps)
 
 
 def adjusted(metric: Metric, problem: Problem, fitted: Fitted) -> Problem:
@@ -175,7 +171,7 @@ def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
     For metrics that are linear in the values of single samples.
     """
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
+    _, parts = map_blocks(_Mix(metric, weight), data)
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
     return float(metric.formula(sums, parts[0][1])[0])
@@ -188,8 +184,8 @@ class _Mix:
     metric: Metric
     weight: np.ndarray
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def __call__(self, block: Problem, columns: np.ndarray, _: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
         scorer = SumKernel(self.metric, block, float(block.n), gaps=block.gaps)
-        mine = np.ascontiguousarray(self.weight[:, columns].T)
+        mine = np.ascontiguousarray(self.weight[block.rows][:, columns].T)
         labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
         return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels

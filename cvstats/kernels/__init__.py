@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from .problem import LabelCheck, Problem
 from .ranks import RankKernel
 from .sums import SumKernel
 
-if TYPE_CHECKING:
-    from cvstats.metrics import Metric
-
-__all__ = ["Kernel", "LabelCheck", "Problem", "kernel"]
+__all__ = ["KERNELS", "Kernel", "LabelCheck", "Problem"]
 
 # by the metric's statistic, else by its family
 KERNELS: dict[str, Any] = {
@@ -42,14 +39,3 @@ class Kernel(Protocol):
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         ...
-
-
-def kernel(metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> Kernel:
-    """Return the kernel for `metric`; `total` bounds the weight of a draw (at least that of all samples).
-
-    `gaps` says whether predictions are missing anywhere in the cube (by default: in this problem), which decides in
-    which unit configurations are compared; blocks of one cube must agree on it.
-    """
-    make = KERNELS[metric.statistic or metric.family]
-    made: Kernel = make(metric, problem, max(total, float(len(problem.y))), gaps=gaps)
-    return made

@@ -29,7 +29,7 @@ class Problem:
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
         separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
     fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
-    rows : (n,) which samples somebody predicted.
+    rows : which samples of the whole cube somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
     finite : name of the metric that needs finite predictions, or "".
@@ -83,6 +83,10 @@ class Problem:
         """Return (n, m, r): where there is a prediction."""
         gaps = np.isnan(self.p)
         return np.asarray(~(gaps.any(axis=0) if self.p.ndim == 4 else gaps))
+
+    def check(self, requires: str) -> LabelCheck:
+        """Return what the labels of a draw must hold for a metric that `requires` it to be defined."""
+        return LabelCheck(requires, self.y, self.event, self.weight, self.n_classes)
 
     def read(self, uses: str, rows: slice = slice(None), *, whole: bool = False) -> np.ndarray:
         """Return the predictions of some samples in the form that a metric `uses`; NaN stays NaN.

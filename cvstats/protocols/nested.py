@@ -16,7 +16,7 @@ from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
 from .bootstrap import warn_once
-from .common import final_choice, fold_names, folds_of, optimism
+from .common import final_choice, fold_names, folds_of
 from .registry import needs_folds, protocol
 from .tuning import combined_score, present
 
@@ -136,7 +136,7 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, 
         **{name: (("outer_fold", "repeat"), v) if several else ("outer_fold", v[:, 0]) for name, v in table.items()},
         "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
         "naive": final.value,
-        "optimism": optimism(metric, final.value, estimate),
+        "optimism": metric.sign * (final.value - estimate),
         "selected": final.label,
     }
     coords = {"outer_fold": folds} | {

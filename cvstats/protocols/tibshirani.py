@@ -11,7 +11,7 @@ from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.scoring import fold_scores
 
-from .common import final_choice, folds_of, optimism
+from .common import final_choice, folds_of
 from .registry import needs_folds, protocol
 
 
@@ -78,7 +78,7 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
             {
                 "estimate": estimate,
                 "naive": choice.value,
-                "optimism": optimism(bound, choice.value, estimate),
+                "optimism": bound.sign * (choice.value - estimate),
                 "selected": choice.label,
             }
         )
