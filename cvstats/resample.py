@@ -267,6 +267,8 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
     Strata would hide the variance of the class ratio from a metric that depends on it. Classes that were sampled
     separately have sizes fixed in advance, so their samples are always drawn within class.
     """
+    if strata is None and "group" not in cube.coords and "partner" not in cube.dims:
+        return None, None
     automatic = isinstance(strata, str) and strata == "auto"
     if automatic:
         within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)

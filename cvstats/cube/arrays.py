@@ -37,7 +37,7 @@ KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
 BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the samples
 REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = ("sample", "configuration", *REPEATS, "label_class")
+CORE = {"sample", "configuration", *REPEATS, "label_class"}
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 PART = 16_000_000  # predictions of a block in memory
 
@@ -258,7 +258,8 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     repeats = [dim for dim in REPEATS if dim in cube.dims]
     classes = [dim for dim in ("label_class",) if dim in cube.dims]
-    block = cube.variable.transpose(*classes, "sample", ..., "configuration", *repeats).data
+    p = cube.variable.transpose(*classes, "sample", ..., "configuration", *repeats).data
+    p = p.reshape(*p.shape[: len(classes) + 1], -1, math.prod(cube.sizes[dim] for dim in repeats))
     event, weight, threshold, complexity = (
         coords[name].values.astype(float) if name in coords else None
         for name in ("event", "weight", "threshold", "complexity")
@@ -266,7 +267,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
     ranks = metric is not None and metric.family == "rank"
     data = Problem(
         np.where(np.isnan(y), 0.0, y),
-        block.reshape(*block.shape[: len(classes) + 1], -1, math.prod(cube.sizes[dim] for dim in repeats)),
+        p,
         weight,
         event,
         n_classes,
@@ -274,6 +275,8 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         None if threshold is None else float(threshold),
         models(cube, metric.name, y, n_classes) if metric is not None and ranks and "partner" in cube.dims else None,
         finite=metric.name if metric is not None and not ranks and metric.uses in ("value", "margin") else "",
+        rows=np.ones(cube.sizes["sample"], bool),
+        eligible=np.ones(p.shape[-2], bool),
         compete=compete,
         names=coords["configuration"].values,
         complexity=complexity,
@@ -281,7 +284,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
     if lazy or not look:
         return data
     gaps = check_values(data.p, data.kind, n_classes, metric=data.finite, samples=coords["sample"].values)
-    return _surveyed(data, [_report(data)]) if gaps else _complete(data)
+    return _surveyed(data, [_report(data)]) if gaps else replace(data, gaps=False)
 
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
@@ -317,18 +320,12 @@ def _report(data: Problem) -> Report:
     return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
 
 
-def _complete(data: Problem) -> Problem:
-    """Return the problem as one that lacks nothing."""
-    n, m = data.p.shape[-3:-1]
-    return replace(data, rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
-
-
 def _surveyed(data: Problem, reports: Sequence[Report]) -> Problem:
     """Return the problem with what the reports of all its blocks say of missing predictions."""
     n, m, repeats = data.p.shape[-3:]
     some = [part.somebody for part in reports if part.somebody is not None]
     if not some:
-        return _complete(data)
+        return replace(data, gaps=False)
     rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
@@ -397,7 +394,7 @@ def map_blocks(
 
 
 def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: str) -> tuple[Problem, list[T]]:
-    known, tell = (_complete(data), True) if data.gaps is None else (data, False)
+    known, tell = replace(data, gaps=bool(data.gaps)), data.gaps is None
     pairs = _pass(work, known, pick, progress, tell)
     if tell:
         known = _surveyed(data, [report for report, _ in pairs if report is not None])
@@ -433,5 +430,4 @@ def batch_dims(cube: xr.DataArray) -> list[Hashable]:
 
 def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, other: xr.DataArray | None = None) -> Labelled:
     """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
-    dims = batch_dims(cube)
-    return map_along(dims, function, cube, other) if dims else function(cube, other)
+    return function(cube, other) if CORE.issuperset(cube.dims) else map_along(batch_dims(cube), function, cube, other)

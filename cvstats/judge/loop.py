@@ -157,7 +157,7 @@ def decide(
     work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place)
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(work, data, progress=progress, steps=draws.times)
-    best = merged(blocks)
+    best = blocks[0] if len(blocks) == 1 else merged(blocks)
     places = np.flatnonzero(known.eligible)
     count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
     if count > 1:

@@ -116,7 +116,13 @@ class SumKernel:
                 present[rows] = filled.any(axis=2) if metric.linear else filled.reshape(len(y), columns)
                 scale = self.divisor / np.maximum(filled.sum(axis=2), 1)
             if metric.linear:
-                parts = [_added(part) for part in parts]
+                count = np.uint8 if self.r < 256 else np.int64  # whole numbers may be added in any order
+                parts = [
+                    np.einsum("...r->...", part.view(np.uint8).astype(count, copy=False))
+                    if part.dtype == bool
+                    else add_up(np.moveaxis(part, -1, 0))
+                    for part in parts
+                ]
                 parts = parts if np.all(scale == 1) else [part * scale for part in parts]
             if not flat:
                 flat = [np.empty((columns, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
@@ -176,13 +182,6 @@ class SumKernel:
                 sums = [np.divide(part, self.divisor, dtype=float) for part in sums]
             sums, labels = ([part.astype(float, copy=False) for part in some] for some in (sums, labels))
             return np.asarray(self.metric.formula(sums, labels))
-
-
-def _added(part: np.ndarray) -> np.ndarray:
-    """Return the sum over repeats, the last axis; quickly for whole numbers, of which any order will do."""
-    if part.dtype != bool:
-        return add_up(np.moveaxis(part, -1, 0))
-    return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))
 
 
 def settled(values: np.ndarray) -> np.ndarray:

@@ -333,7 +333,7 @@ def warn_once(function: str, notes: list[str]) -> None:
         warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
-def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
+def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run:
     """Decide in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
     by, rules = asked.by, asked.rules
     subgroup = None if asked.subgroup is None else Subgroup.of(cube, asked.subgroup)
@@ -349,14 +349,19 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
     if asked.anchored:  # they are used more than once
         draws.remembered()
     out = decide(by, data, draws, rules, judging=asked.simple)
-    own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
-    choice = choose(out.problem, own, by.direction, rules.select, error)
+    scores, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
+    choice = choose(out.problem, scores, by.direction, rules.select, error)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
     if rules.average == "fold" and final.empty[0]:  # say in which folds nothing is defined
         listened(asked.notes, lambda: score(cube, by, average="fold"))
     parts, rows = None if subgroup is None else subgroup.parts, [out.problem.rows]
     if asked.simple:
-        judged = Verdicts([[_alone(by, out, choice)]], {}, final)
+        nothing, unseen = np.empty(0), 0.0
+        if choice.index >= 0 and by.uses == "probability":
+            unseen = unseen_cost(by, out.problem.columns([choice.index]).samples(out.problem.rows))
+        everywhere, own = choice.scores[out.decision.place], (choice.value, choice.value, unseen)
+        verdict = Verdict(out.value, nothing, everywhere, nothing, out.usable, *own)
+        judged = Verdicts([[verdict]], {}, final)
     else:
         judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
         out = out.judged([verdict.value for row in judged.each for verdict in row])
@@ -367,15 +372,6 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | Non
         for verdict, some in zip(row, rows, strict=True)
     ]
     return Run(out, choice, judged.final, cases, draws, subgroup)
-
-
-def _alone(metric: Metric, out: Outcome, choice: Choice) -> Verdict:
-    """Return how the metric that picked one configuration judges it."""
-    nothing, place, unseen = np.empty(0), choice.index, 0.0
-    if place >= 0 and metric.error_cost(2):
-        unseen = unseen_cost(metric, out.problem.columns(slice(place, place + 1)).samples(out.problem.rows))
-    everywhere = choice.scores[out.decision.place]
-    return Verdict(out.value, nothing, everywhere, nothing, out.usable, choice.value, choice.value, unseen)
 
 
 def _case(
