@@ -203,7 +203,6 @@ def means(size: str, rounds: int) -> list[Row]:
 def _product(cube) -> Callable[[], object]:
     """Return the product that the kernel itself makes for 512 draws."""
     from cvstats.cube.arrays import problem_on
-    from cvstats.kernels import kernel
     from cvstats.metrics import get_metric
     from cvstats.resample import Bootstrap
 

@@ -149,7 +149,6 @@ def _canonical(values: np.ndarray) -> np.ndarray:
     if kind != "f" and not (kind in "iu" and (np.abs(values.astype(float)) < 2**53).all()):
         return values if kind in "biu" else values.astype(str)
     out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
-    missing = np.isnan(out)
-    if missing.any():
-        out[missing] = np.nan
+    if np.isnan(out.min(initial=0.0)):
+        out[np.isnan(out)] = np.nan
     return out

@@ -384,8 +384,9 @@ def spans(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory: large ones where columns are `walked` row by row."""
     n, m = block.p.shape[-3:-1]
-    few = 128 if n * m <= CACHED else 512  # what a block of draws makes stays in the cache, or what it is made of does
-    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (few, n + 2 * m)
+    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (512, n + 2 * m)
+    if wide == 512 and n * m <= CACHED:  # what a block of draws makes stays in the cache, else what it is made of does
+        wide = max(128, CACHED // 4 // width)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
