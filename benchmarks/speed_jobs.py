@@ -208,7 +208,7 @@ def _product(cube) -> Callable[[], object]:
 
     n = cube.sizes["sample"]
     data = problem_on(cube, get_metric("accuracy"))
-    scorer = get_metric("accuracy").kernel(data, float(n), gaps=data.gaps)
+    scorer = get_metric("accuracy").kernel(data, float(n))
     weights = Bootstrap(n, 512, 1).block(0, 512)[0].astype(np.float32)
     return lambda: weights @ scorer.parts[0].T  # type: ignore[attr-defined]
 

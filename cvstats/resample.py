@@ -97,8 +97,6 @@ class Bootstrap(Draws):
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
         self.check, self.judging = check, judging
-        futile = check is not None and judging and not check.possible(group)  # drawing again would be
-        self._check = None if futile else check
         self._hopeful: bool | None = None
         self._kept = False
         self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -150,11 +148,13 @@ class Bootstrap(Draws):
         for q in range(start // QUANTUM, -(-stop // QUANTUM)):
             low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
             self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
-        redrawn = np.zeros(len(counts), int)
-        if self._check is None:
+        redrawn, check = np.zeros(len(counts), int), self.check
+        if check is None:
             return counts, redrawn
-        bad = np.flatnonzero(~self._check.pair(counts, self.judging))
-        attempts = ATTEMPTS if bad.size and self._hope() else 0
+        bad = np.flatnonzero(~check.pair(counts, self.judging))
+        if bad.size and self.judging and not check.possible(self.group):
+            return counts, redrawn  # drawing again would be futile
+        attempts = ATTEMPTS if bad.size and self._hope(check) else 0
         for attempt in range(1, attempts + 1):
             if not bad.size:
                 break
@@ -162,18 +162,17 @@ class Bootstrap(Draws):
                 draw = start + row
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
-            bad = bad[~self._check.pair(counts[bad], self.judging)]
+            bad = bad[~check.pair(counts[bad], self.judging)]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
-    def _hope(self) -> bool:
+    def _hope(self, check: LabelCheck) -> bool:
         """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
         if self._hopeful is None:
-            assert self._check is not None
             trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
-                if self._check.pair(trials, self.judging).any():
+                if check.pair(trials, self.judging).any():
                     self._hopeful = True
                     break
         return self._hopeful

@@ -20,7 +20,6 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels import Problem
-from cvstats.kernels.problem import scan
 from cvstats.kernels.threads import ticker
 
 from .align import Labelled, map_along
@@ -39,6 +38,7 @@ BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the sam
 REPEATS = ("repeat", "partner", "inner_repeat")
 CORE = {"sample", "configuration", *REPEATS, "label_class"}
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
+TILE = 65_536  # numbers looked at while they are in the cache
 PART = 16_000_000  # predictions of a block in memory
 
 
@@ -171,7 +171,7 @@ def check_values(
     A `metric` that needs finite predictions is given by name, with the names of the `samples` if they are known. All
     in one pass over the values, which also tells whether some are missing.
     """
-    low, high, gaps = scan(values)
+    low, high, gaps = _scan(values)
     infinite = np.isinf(low) or np.isinf(high)
     if infinite and kind == "value":  # which metrics can use infinite predictions, they say themselves
         finite = values[np.isfinite(values)]
@@ -194,12 +194,25 @@ def check_values(
             "Give scores with kind='score'."
         )
     flat = values.ravel(order="K") if kind == "label" else values[:0]
-    tiles = (flat[start : start + 65_536] for start in range(0, flat.size, 65_536))  # NaN is no fraction
+    tiles = (flat[start : start + TILE] for start in range(0, flat.size, TILE))  # NaN is no fraction
     if kind == "label" and (low < 0 or high >= n_classes or any(np.any(np.abs(t - np.rint(t)) > 0) for t in tiles)):
         raise InputError(
             f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
         )
     return gaps
+
+
+def _scan(values: np.ndarray) -> tuple[float, float, bool]:
+    """Return the smallest and largest number of an array (NaN when there is none), and whether some are missing."""
+    values, tiles = values.T if values.flags.f_contiguous else values, [values]
+    if values.flags.c_contiguous:
+        flat = values.reshape(-1)
+        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
+    ends = np.array([(tile.min(), tile.max()) for tile in tiles])
+    gaps = bool(np.isnan(ends).any())
+    if gaps:
+        ends = np.array([(np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)) for tile in tiles])
+    return float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1])), gaps
 
 
 def class_names(cube: xr.DataArray) -> list[Any] | None:

@@ -121,7 +121,7 @@ class _Score:
         if len(columns) < np.count_nonzero(block.eligible):
             several = [draws.remembered() for draws in several]  # for the other blocks
         total = max(*(draws.total for draws in several), float(block.n))
-        scorer = choosing_kernel(self.metric, block, total, gaps=block.gaps)
+        scorer = choosing_kernel(self.metric, block, total)
         check = block.check(self.metric.requires)
         tables = [np.empty((draws.times, len(columns))) for draws in several]
         for draws, table in zip(several, tables, strict=True):
@@ -205,7 +205,7 @@ def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcom
     decision = Decision(np.full(own.times, -1), whole[1:])
     there = np.concatenate(usable) & ~decision.empty
     score = np.full(size, np.nan)
-    score[places] = choosing_kernel(metric, block, float(own.n), rules.adjust).scores(everything)[0]
+    score[places] = choosing_kernel(metric, replace(block, gaps=None), float(own.n), rules.adjust).scores(everything)[0]
     nothing, n_redrawn = np.full(own.times, np.nan), int((np.concatenate(redrawn) > 0).sum())
     rate = decision.rates(there, size)
     return Outcome(known, decision, nothing, there, rate, score, np.full(size, np.nan), n_redrawn, whole[0])
@@ -245,9 +245,9 @@ class Choose:
             draws.remembered()  # for the other blocks
         total, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
         if self.rules.plain:
-            scorer = self.metric.kernel(block, total, gaps=block.gaps)
+            scorer = self.metric.kernel(block, total)
         else:
-            scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust, gaps=block.gaps)
+            scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust)
         check = block.check(self.metric.requires)
         best_wins = self.rules.select is select_best
         times = draws.times
@@ -361,7 +361,7 @@ class _Judge:
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
         draws, judge = self.draws, self.judge
-        scorer = self.metric.kernel(block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
+        scorer = self.metric.kernel(block, max(draws.total, judge.total if judge else 0.0))
         check = block.check(self.metric.requires)
         numbers = np.flatnonzero(np.isin(self.decision.place, columns))
         value = np.empty(len(numbers))

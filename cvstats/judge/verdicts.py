@@ -85,9 +85,9 @@ class _Bench:
     def _column(self, problem: Problem, decision: Decision) -> Problem:
         """Return the problem with one column for each draw."""
         if decision.share is None:
-            return problem.columns(self.local(decision))
+            return replace(problem.columns(self.local(decision)), gaps=None)
         mixed = mixable(problem)
-        return replace(mixed, p=mix(mixed.p, np.nan_to_num(decision.share[:, self.won])))
+        return replace(mixed, p=mix(mixed.p, np.nan_to_num(decision.share[:, self.won])), gaps=None)
 
     def local(self, decision: Decision) -> np.ndarray:
         """Return where each draw's winner stands here; where nothing was chosen the first stands in."""
@@ -147,7 +147,7 @@ def verdicts(
             for number, metric in enumerate(metrics):
                 problem, index = bench.problem(metric, some, fitted)
                 if index is None or number not in scorers:
-                    scorers[number] = metric.kernel(problem, total, gaps=None if index is None else problem.gaps)
+                    scorers[number] = metric.kernel(problem, total)
                 scorer, end, check = scorers[number], ends[number], bench.far.check(metric.requires)
                 index = np.arange(len(counts)) if index is None else index
                 for place, part in enumerate(parts):
@@ -204,7 +204,7 @@ class _Final:
     def of(cls, metric: Metric, bench: _Bench, final: Decision, fitted: Fitted | None, total: float) -> _Final:
         """Return the column that was decided on, adjusted."""
         problem, index = bench.problem(metric, final, fitted)
-        problem = problem if index is None else problem.columns(index)
+        problem = problem if index is None else replace(problem.columns(index), gaps=None)
         return cls(metric, problem, metric.kernel(problem, total), total)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:

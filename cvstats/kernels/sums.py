@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .problem import Problem, scan
+from .problem import Kernel, Problem
 from .repeats import add_up, over_repeats
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     return out
 
 
-class SumKernel:
+class SumKernel(Kernel):
     """Scores of all configurations under any weights, by one matrix product per ingredient.
 
     Parameters
@@ -56,9 +56,6 @@ class SumKernel:
         What to compute and on which arrays.
     total
         Upper bound of the sum of weights of a draw (for exactness).
-    gaps
-        Whether predictions are missing somewhere in the cube; by default whether they are missing here. Blocks of
-        one cube must agree on it, because it decides in which unit sums are compared.
 
     Attributes
     ----------
@@ -68,12 +65,14 @@ class SumKernel:
         What turns sums of `parts` into sums over samples.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric = metric
         self.m, self.r = problem.p.shape[-2:]
         self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
         self.divisor = 1.0
-        parts, present = self._ingredients(problem, scan(problem.p)[2] if gaps is None else gaps)
+        parts, present = self._ingredients(
+            problem, bool(np.isnan(np.min(problem.p))) if problem.gaps is None else problem.gaps
+        )
         self.begun = np.ones((self.m, self.width), bool)
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)

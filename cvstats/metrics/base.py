@@ -187,15 +187,9 @@ class Metric:
                 f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
             )
 
-    def kernel(self, problem: Problem, total: float, *, gaps: bool | None = None) -> Kernel:
-        """Return what scores a problem's configurations; `total` bounds the weight of a draw.
-
-        `gaps` says whether predictions are missing anywhere in the cube (by default: in this problem), which decides in
-        which unit configurations are compared; blocks of one cube must agree on it.
-        """
-        make = KERNELS[self.statistic or self.family]
-        made: Kernel = make(self, problem, max(total, float(len(problem.y))), gaps=gaps)
-        return made
+    def kernel(self, problem: Problem, total: float) -> Kernel:
+        """Return what scores a problem's configurations; `total` bounds the weight of a draw."""
+        return KERNELS[self.statistic or self.family](self, problem, max(total, float(len(problem.y))))
 
     def error_cost(self, n_classes: int) -> float:
         """Return what an error is taken to cost when the data hold none: 0 unless it is a mean loss of probabilities.

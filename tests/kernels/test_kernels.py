@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sklearn.metrics
@@ -42,14 +44,15 @@ def draws(n, times, seed=1):
 def test_rows_columns_and_forms_of_weights_change_nothing(name, gaps):
     metric, problem = task(name, gaps=gaps)
     w = draws(problem.n, 70)
-    scorer = metric.kernel(problem, float(problem.n), gaps=gaps)
+    problem = replace(problem, gaps=gaps)
+    scorer = metric.kernel(problem, float(problem.n))
     criterion, scores = scorer.criterion(w)
     assert scores.shape == (70, 5)
     for other in (w.astype(np.uint8), w.astype(np.int64)):
         np.testing.assert_array_equal(scorer.scores(other), scores)
     np.testing.assert_array_equal(scorer.scores(w[:3]), scores[:3])
     for j in range(5):
-        alone = metric.kernel(problem.columns(slice(j, j + 1)), float(problem.n), gaps=gaps)
+        alone = metric.kernel(problem.columns(slice(j, j + 1)), float(problem.n))
         np.testing.assert_array_equal(alone.criterion(w)[1][:, 0], scores[:, j])
     best = np.argmax(criterion, axis=1)
     np.testing.assert_allclose(scorer.judged(w, best), scores[np.arange(70), best], rtol=1e-14)
