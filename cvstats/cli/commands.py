@@ -170,7 +170,7 @@ def estimate_table(analysis: Analysis) -> pd.DataFrame:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Print which configurations are as good as the best, or the difference of two."""
+    """Print which configurations cannot be excluded as the best, or the difference of two."""
     if (options.a is None) != (options.b is None):
         raise InputError("give both --a and --b, or neither.")
     cube = read(options)

@@ -23,7 +23,7 @@ from .analysis import Analysis
 from .methods import PREPROCESSING, WRITERS, paragraph
 from .page import SECTIONS, Page, figures_of
 from .record import beside, record_of, record_text
-from .sections import headline
+from .sections import headline, test_words
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -62,7 +62,7 @@ def report_text(
         The markup.
     preprocessing : {"inside", "outside", "none"}, optional
         Where steps that learn from the data were fitted, which predictions cannot tell: inside the training
-        folds ([Pi1]), outside, on all samples before splitting ([Pi2]), or none. Left open in brackets when omitted.
+        folds, outside, on all samples before splitting, or none. Left open in brackets when omitted.
     inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given.
 
@@ -188,16 +188,18 @@ def render_html(page: Page, record: str | None = None) -> str:
     estimate = analysis.number(analysis.winner["estimate"])
     made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
     return template.render(
-        title=printable(page.title) if page.title else f"The winner\u2019s {analysis.name} is about {estimate}",
+        title=printable(page.title) if page.title else f"{analysis.whose.capitalize()} {analysis.name} is about {estimate}",
         eyebrow=" · ".join(part for part in eyebrow if part),
         analysis=analysis,
         headline=headline(analysis),
         selected=printable(analysis.winner["selected"].item()),
         direction=better(analysis.metric),
+        beyond=test_words(analysis),
         figures=figures_of("header", analysis),
         sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,
         record=record or record_text(record_of(page)),
+        several=several,
         css=css,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -225,6 +225,11 @@ class Analysis:
         """What people call the metric."""
         return printable(self.metric.words)
 
+    @property
+    def whose(self) -> str:
+        """Whose performance it is, in words: nothing won where there is one configuration."""
+        return "the winner\u2019s" if self.design.configurations > 1 else "the configuration\u2019s"
+
     @cached_property
     def places(self) -> int:
         """The decimals of every number in the metric's unit, from the recommended estimate's standard error."""

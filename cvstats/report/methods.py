@@ -28,15 +28,15 @@ REFERENCES = {
 }
 PREPROCESSING = {
     "inside": "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
-    "each training set and applied to the held-out fold, [Pi1] of Winderbaum and Koch 2022.",
-    "outside": "Data-dependent preprocessing was fitted on all samples before splitting, [Pi2] of Winderbaum and Koch "
-    "2022: the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
+    "each training set and applied to the held-out fold (Winderbaum and Koch 2022).",
+    "outside": "Data-dependent preprocessing was fitted on all samples before splitting (Winderbaum and Koch 2022): "
+    "the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
     "which no analysis of saved predictions can correct.",
     "none": "No step that learns from the data preceded the models.",
 }
 UNKNOWN_PREPROCESSING = (
     "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
-    "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
+    "fitted within each training set or on all samples before splitting: saved predictions cannot tell.]"
 )
 
 
@@ -144,7 +144,7 @@ def _choice(analysis: Analysis, design: Design) -> Iterator[str]:
     else:
         yield (
             f"The configuration with the best {measure}, pooled over the held-out folds{average}, was selected; ties "
-            "go to the first in the order given. The same predictions thus choose and would judge ([CV1]), so the "
+            "go to the first in the order given. The same predictions thus choose and would judge, so the "
             "selected configuration's own score is optimistic and is not reported as its performance."
         )
     yield (
