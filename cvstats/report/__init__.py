@@ -24,6 +24,7 @@ from .methods import PREPROCESSING, WRITERS, paragraph
 from .page import SECTIONS, Page, figures_of
 from .record import beside, record_of, record_text
 from .sections import headline, test_words
+from .summary import summary as summary
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -185,10 +186,10 @@ def render_html(page: Page, record: str | None = None) -> str:
     analysis, design = page.analysis, page.analysis.design
     sizes = [several(design.samples, "sample"), several(design.configurations, "configuration")]
     eyebrow = [printable(analysis.source.get("source") or ""), analysis.name, *sizes, design.words.split(",")[0]]
-    estimate = analysis.number(analysis.winner["estimate"])
+    whose, estimate = analysis.whose.capitalize(), analysis.number(analysis.winner["estimate"])
     made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
     return template.render(
-        title=printable(page.title) if page.title else f"{analysis.whose.capitalize()} {analysis.name} is about {estimate}",
+        title=printable(page.title) if page.title else f"{whose} {analysis.name} is about {estimate}",
         eyebrow=" · ".join(part for part in eyebrow if part),
         analysis=analysis,
         headline=headline(analysis),

@@ -199,7 +199,7 @@ class Analysis:
         return listened([], lambda: describe_cube(self.cube))
 
     @cached_property
-    def _tables(self) -> Tables:
+    def tables(self) -> Tables:
         """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
         large = self.cube.size * self.times > CURVE_WORK
         draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
@@ -210,14 +210,14 @@ class Analysis:
         """The optimism by number of configurations, where there are several."""
         if self.design.eligible < 2:
             return None
-        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))
+        return listened([], lambda: curve_of(self.cube, self.metric, self.tables, self.seed))
 
     @cached_property
     def best(self) -> xr.Dataset | None:
         """The configurations that cannot be told from the best, where there are several."""
         if self.design.eligible < 2:
             return None
-        data, (table, *_) = self._tables
+        data, (table, *_) = self.tables
         return best_of(self.cube, self.metric, data, self.scores.values, table, self.level)
 
     @property

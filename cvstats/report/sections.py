@@ -10,6 +10,7 @@ import xarray as xr
 
 import cvstats
 from cvstats._check import plain
+from cvstats.plot.configurations import plot_scores_by
 from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.protocols import PROTOCOLS
 from cvstats.tables import bind
@@ -30,9 +31,11 @@ from cvstats.tables.words import (
 
 from .analysis import Analysis
 from .design import read_facts
+from .families import FAMILIES, family_blocks
 from .methods import paragraph, references_of
 from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
 from .remarks import choice_words, remarks_of
+from .selected import selected_blocks
 
 MOST_ROWS = 1000
 
@@ -160,7 +163,30 @@ def method_table(analysis: Analysis) -> Listing:
 def which_win(page: Page) -> list[Block]:
     """Return how firm the choice is, and the table of configurations."""
     words, figures = choice_words(page.analysis), figures_of("winners", page.analysis)
-    return [*([words] if words else []), *figures, configuration_table(page.analysis)]
+    drawn = [*figures, *tuning_figures(page.analysis)]
+    return [*([words] if words else []), *drawn, configuration_table(page.analysis)]
+
+
+def tuning_figures(analysis: Analysis) -> list[Block]:
+    """Return the plain score against the tuning values that most configurations have, three at most."""
+    family = next((name for name in FAMILIES if name in analysis.scores.coords), None)
+    held = {name: np.isfinite(analysis.cube[name].values.astype(float)).sum() for name in analysis.design.tuning}
+    several_values = [name for name in held if analysis.design.tuning[name][2] > 2]
+    shown = sorted(several_values, key=lambda name: -held[name])[:3]
+    return [
+        Drawing(
+            f"scores-by-{place}",
+            lambda ax, narrow, name=name: plot_scores_by(  # type: ignore[misc]
+                analysis.scores, name, family=None if narrow else family, ax=ax
+            ),
+            height=(3.0, 2.7),
+            caption=f"Plain CV {analysis.name} of the {count(held[name])} configurations that have {printable(name)}; "
+            "the best is circled.",
+            text=f"Scatter plot of plain CV {analysis.name} against {printable(name)}, from "
+            f"{analysis.design.tuning[name][0]:g} to {analysis.design.tuning[name][1]:g}.",
+        )
+        for place, name in enumerate(shown)
+    ]
 
 
 def listed(analysis: Analysis) -> np.ndarray:
@@ -216,6 +242,18 @@ def _coord_cell(value: Any, is_number: bool) -> Cell:
     if not is_number:
         return Cell(printable(value), key=printable(value))
     return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
+
+
+@section("selected", "What the selected configuration predicted")
+def what_it_predicted(page: Page) -> list[Block]:
+    """Return the confusion of classes, or the residuals of numbers."""
+    return selected_blocks(page.analysis)
+
+
+@section("families", "The best of each family")
+def best_of_each_family(page: Page) -> list[Block]:
+    """Return every family's best configuration, and the difference between tuned families."""
+    return family_blocks(page)
 
 
 @section("optimism", "What trying many configurations costs")

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is 
 WITHOUT_PAPER = {
     "InputError", "CvstatsWarning", "Metric",
     "read_predictions", "load_report", "read_cube", "write_cube", "compact_cube", "as_cube", "check_cube", "train_test",
-    "as_metric", "read_scores", "score", "tidy", "bind", "confint", "augment", "format_table", "report_html",
-    "plot_bias", "plot_coverage", "plot_dropping", "plot_intervals", "plot_optimism", "plot_prior", "plot_win_rates",
+    "as_metric", "read_scores", "score", "tidy", "bind", "confint", "augment", "format_table", "report_html", "summary",
+    "plot_bias", "plot_configurations", "plot_coverage", "plot_dropping", "plot_scores_by",
+    "plot_intervals", "plot_optimism", "plot_prior", "plot_win_rates",
 }  # fmt: skip
 # numpydoc's checks that contradict our conventions
 IGNORED = {
