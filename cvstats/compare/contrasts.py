@@ -22,6 +22,7 @@ from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
 from cvstats.select import Mixture, ranking, select_best
 
+from .batch import in_cells
 from .configurations import family
 from .location import wald
 
@@ -135,7 +136,6 @@ def contrast(
     ]
     plain_choice = chooser is bound and all(one.plain for one in rules)
     single = plain_choice and len(ours) == 1 and len(theirs) == 1
-    flat: list[bool] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         pair, inside = _common(part, ours, theirs)
@@ -150,16 +150,15 @@ def contrast(
         error, df = np.sqrt(variance), units - 1.0
         noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
         tested = error if error > noise and df > 0 else np.nan
-        flat.append(bool(np.isnan(tested)))
         out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
         out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum())}
         coords = {"configuration": pair["configuration"].variable} if {"share_a", "share_b"} & set(sides) else {}
         return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out, coords=coords)
 
     out = map_batches(one, cube)
-    if any(flat):
-        cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
-        notes.append(f"the difference does not vary over draws{cells}, so it cannot be tested: NaN")
+    flat = out["conf_low"].isnull()
+    if bool(flat.any()):
+        notes.append(f"the difference does not vary over draws{in_cells(flat)}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
     kind = "contrast of tuned families" if plain_choice else "contrast of decisions"
     kind = "paired bootstrap contrast" if single else kind
@@ -196,7 +195,6 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
 
 
 def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int, strata: Any) -> Draws:
-
     if given is None:
         return make_draws(cube, metric, times, seed, strata)
     if isinstance(given, xr.DataArray) and "sample" in given.indexes:  # of all samples, those at hand

@@ -16,7 +16,11 @@ from conformance import run
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("path", run.files(), ids=lambda path: path.stem)
+LONG = ("decisions", "protocols")
+VECTORS = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow][path.stem not in LONG :]) for path in run.files()]
+
+
+@pytest.mark.parametrize("path", VECTORS)
 def test_all_vectors_hold(path: Path) -> None:
     found = list(run.rows([path]))
     assert len(found) > 100
