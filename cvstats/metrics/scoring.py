@@ -38,43 +38,47 @@ def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     return scores
 
 
-def fold_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def fold_scores(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the score within each fold and repeat: dims ``configuration, fold[, repeat]`` and batch dims.
 
-    NaN where a configuration predicted nothing, and where the metric is undefined (which warns). Folds that nobody
-    predicted are left out. Repeats that have fewer folds than others are an error.
+    NaN where a configuration predicted nothing, and where the metric is undefined (which warns, unless such folds are
+    to be skipped). Folds that nobody predicted are left out. Repeats that have fewer folds than others are an error.
     """
-    table, found = _fold_table(cube, metric)
+    table, found = _fold_table(cube, metric, undefined)
     _warn_undefined(table["score"], np.isnan(table["score"].values) & table["predicted"].values, found)
     return table["score"].rename(found.name)
 
 
-def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def fold_average(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the mean over folds within each repeat, then over repeats.
 
     Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
-    is undefined makes it NaN, with one warning.
+    is undefined makes it NaN, with one warning, or is left out too and the coordinate ``n_folds`` counts the others.
     """
-    average, predicted, found, undefined = _fold_means(cube, metric)
+    average, count, found, lost = _fold_means(cube, metric, undefined)
     if "repeat" in average.dims:
-        average = _mean_where(average, predicted, "repeat")
-    if not undefined:
+        average, count = _mean_where(average, count > 0, "repeat"), count.sum("repeat")
+    if not lost:
         _warn_undefined(average, np.isnan(average.values), found)
+    if undefined == "skip":
+        average = average.assign_coords(n_folds=count.drop_vars("metric"))
     return average.rename(found.name)
 
 
-def repeat_averages(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def repeat_averages(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the mean over folds within each repeat, by the rules of `fold_average`."""
-    return _fold_means(cube, metric)[0]
+    return _fold_means(cube, metric, undefined)[0]
 
 
-def _fold_means(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
-    """Return means over folds, where there was anything to score, the metric, and whether it was undefined."""
-    table, found = _fold_table(cube, metric)
-    score, predicted = table["score"], table["predicted"]
-    undefined = np.isnan(score.values) & predicted.values
-    _warn_undefined(score, undefined, found)
-    return _mean_where(score, predicted, "fold"), predicted.any("fold"), found, bool(undefined.any())
+def _fold_means(
+    cube: xr.DataArray, metric: str | Metric, undefined: str
+) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
+    """Return means over folds, of how many folds, the metric, and whether it was undefined in some."""
+    table, found = _fold_table(cube, metric, undefined)
+    score, counted = table["score"], table["predicted"]
+    lost = np.isnan(score.values) & counted.values
+    _warn_undefined(score, lost, found)
+    return _mean_where(score, counted, "fold"), counted.sum("fold"), found, bool(lost.any())
 
 
 def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
@@ -100,8 +104,11 @@ def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     return _label_columns(np.concatenate(values), cube, metric, [])
 
 
-def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, Metric]:
-    """Return the scores by fold and whether there was anything to score; and the bound metric."""
+def _fold_table(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> tuple[xr.Dataset, Metric]:
+    """Return the scores by fold and whether there was anything to score; and the bound metric.
+
+    There is nothing in a fold that is to be skipped because the metric is undefined for all who predicted it.
+    """
     check_form(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
@@ -110,6 +117,8 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, M
     found = bound_metric(metric, cube)
     table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=found, function=_folded))
     predicted = table["predicted"].fillna(False).astype(bool)
+    if undefined == "skip":
+        predicted &= table["score"].notnull().any("configuration")
     some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
     return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values)), found
 

@@ -126,7 +126,7 @@ class Analysis:
             raise InputError(f"`metric`: no configuration won, because {metric.name} is undefined for all. {said}")
         results["bbc"] = listened(heard, lambda: bbc(cube, metric, **papers))
         attempts: dict[str, Callable[[], xr.Dataset]] = {
-            "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),  # type: ignore[arg-type]
+            "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),
             "cvm_cv": lambda: cvm_cv(cube, metric),
             "tt": lambda: tt(cube, metric),
         }

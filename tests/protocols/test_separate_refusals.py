@@ -86,7 +86,11 @@ def test_auc_is_ranked_model_by_model(name):
 def test_metrics_of_the_class_ratio_are_refused_without_a_prior(name, metric):
     with pytest.raises(cs.InputError, match="depends on how frequent the classes are") as caught:
         EVERYWHERE[name](separate_cube(), metric)
-    for hint in ("analyst's choice, not the population's", "prior_error({label: probability})", "separate_cv()"):
+    for hint in (
+        "analyst's choice, not the population's",
+        f"at_prior({metric!r}, {{label: probability",
+        "separate_cv()",
+    ):
         assert hint in str(caught.value)
 
 
@@ -101,7 +105,7 @@ def test_every_metric_says_whether_it_depends_on_the_class_ratio(name):
         cs.score(separate_cube(), name)
 
 
-@pytest.mark.parametrize("metric", [*sorted(FREE), cs.prior_error({0: 0.9})])
+@pytest.mark.parametrize("metric", [*sorted(FREE), cs.prior_error({0: 0.9}), cs.at_prior("ppv", {0: 0.9})])
 def test_metrics_free_of_the_class_ratio_do_not_change_with_it(metric):
     """Twice as many samples of one class."""
     cube = separate_cube()
