@@ -110,6 +110,11 @@ def implementations(
     if resubstitution is not None:
         inputs["resubstitution"] = labelled_like(main, resubstitution, "resubstitution")
     bound = bound_metric(metric, main)
+    if "partner" in main.dims:
+        raise InputError(
+            "implementations compares ways of ordinary cross-validation, whose training sets each leave out one fold; "
+            "in a separate-sampling cube (dimension 'partner') every pair of folds does. Use separate_cv(), winner()."
+        )
     if truth is not None:
         inputs["truth"] = _truth(truth, main)
     out = over_batches(lambda one: _table(one, bound), inputs)
