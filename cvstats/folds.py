@@ -216,7 +216,8 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     xarray.Dataset
         The masks ``train(pair, sample[, repeat])`` (everything but ``U_i`` and ``V_j``) and ``test`` (both), and
         ``partner``: at which place of the cube's ``partner`` dim to put the prediction of a test sample (-1 for
-        training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j.
+        training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j, and ``fold`` is the design
+        itself: ``tidy(pairs(fold))`` is all that another program needs to train and to save predictions.
 
     Notes
     -----
@@ -241,7 +242,7 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     i, j = xr.DataArray(fold0, dims="pair"), xr.DataArray(fold1, dims="pair")
     test = (fold == i.where(first, j)).transpose("pair", *fold.dims)
     partner = j.where(first, i).where(test, OUTSIDE).transpose("pair", *fold.dims)
-    coords = {"fold0": ("pair", fold0), "fold1": ("pair", fold1)}
+    coords = {"fold0": ("pair", fold0), "fold1": ("pair", fold1), "fold": fold.variable}
     return xr.Dataset({"train": ~test, "test": test, "partner": partner}, coords)
 
 
