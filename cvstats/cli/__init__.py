@@ -160,6 +160,9 @@ def _models(made: Parser) -> None:
     group.add_argument("--by", metavar="NAME", help="the metric that chooses, when --metric lists several (auc,brier)")
     group.add_argument("--cut", metavar="RULE", help="learn the threshold: a metric (youden, f1), or sensitivity=0.9")
     group.add_argument("--subgroup", metavar="NAME", help="judge within each level of this column")
+    group.add_argument(
+        "--prior", metavar="LABEL=P", help="the class's probability in the population, if it is not its share here"
+    )
 
 
 def _output(made: Parser) -> None:

@@ -29,13 +29,13 @@ from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import decision_table, decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import check_target, cut_of, inner_of, read
+from .inputs import check_target, cut_of, inner_of, prior_of, read
 from .progress import bars, clear, stage
 from .verify import verify
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
-WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup inner regime preprocessing "
-WRITTEN += "title draws level"
+WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup prior inner regime "
+WRITTEN += "preprocessing title draws level"
 USUAL = {"format": "auto", "encoding": "utf-8", "regime": "cv"}
 
 
@@ -70,6 +70,7 @@ def _analysis(options: argparse.Namespace) -> Analysis:
     stage("Estimating")
     metrics: Any = re.split(r",(?![^(]*\))", options.metric) if options.metric else [None]
     asked = {"by": options.by, "adjust": cut_of(options.cut), "subgroup": options.subgroup}
+    asked["prior"] = prior_of(options.prior)
     plan = (inner, options.regime, options.draws, options.seed, options.level, bars())
     return Analysis(cube, metrics if len(metrics) > 1 else metrics[0], *plan, **asked)
 
@@ -100,7 +101,7 @@ def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
     command = ["cvstats", "report", *options.files]
     for columns in options.columns:
         command += ["--columns", columns]
-    settings = {**vars(options), "metric": options.metric or analysis.metric.name, "level": f"{options.level:g}"}
+    settings = {**vars(options), "metric": options.metric or analysis.named[0], "level": f"{options.level:g}"}
     for name in [*WRITTEN.split(), "seed"]:
         if settings[name] not in (None, USUAL.get(name)):
             command += [f"--{name}", str(settings[name])]

@@ -12,8 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, SETTLED, batch_dims, check_form, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
+from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem, kernel
 
 from .base import Metric, bound_metric
@@ -41,6 +42,7 @@ def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
 def fold_scores(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the score within each fold and repeat: dims ``configuration, fold[, repeat]`` and batch dims.
 
+    Of a separate-sampling cube every pair of folds, which one model left out, is a repeat with one fold.
     NaN where a configuration predicted nothing, and where the metric is undefined (which warns, unless such folds are
     to be skipped). Folds that nobody predicted are left out. Repeats that have fewer folds than others are an error.
     """
@@ -112,8 +114,8 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan"
     check_form(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
-    if any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
-        raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
+    if "inner_repeat" in cube.dims:
+        raise InputError("averaging by fold is for one partition at a time; select from 'inner_repeat' first.")
     found = bound_metric(metric, cube)
     table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=found, function=_folded))
     predicted = table["predicted"].fillna(False).astype(bool)
@@ -124,6 +126,8 @@ def _fold_table(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan"
 
 
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
+    if "partner" in cube.dims:  # a fold is then what one model left out
+        cube = by_pairs(cube, metric.name, *encode_labels(cube))
     data = problem(cube, metric)
     names, member = fold_members(cube)
     values, there = [], []

@@ -109,6 +109,11 @@ def ncv(
     if (inner is None) == (criterion is None):
         raise InputError("give `inner` (predictions) or `criterion` (numbers): one of them chooses in a training set.")
     folds_of(cube, "ncv")
+    if "partner" in cube.dims:
+        raise InputError(
+            "ncv is for ordinary folds: in a separate-sampling cube (dimension 'partner') every pair of folds would "
+            "need inner predictions of its own. winner() and bbc() choose from the cube alone."
+        )
     bound = bound_metric(metric, cube)
     chooser = check_inner(cube, inner) if inner is not None else _check_criterion(cube, criterion)
     method = "ncv_criterion" if inner is None else "ncv" if inner_kind == "cv" else "cv2"

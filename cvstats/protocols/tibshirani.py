@@ -30,7 +30,8 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
 
     .. math:: L_{TT} = L_{CVT} + \frac1K \sum_k \bigl( e_k(j^*) - \min_j e_k(j) \bigr).
 
-    Always by fold; repeats count as more folds. Its bias swings with the size of the folds (+.125 at N = 20, -.044 at
+    Always by fold; repeats count as more folds, and where classes were sampled separately a fold is what one model
+    left out. Its bias swings with the size of the folds (+.125 at N = 20, -.044 at
     N = 100 in the 2018 simulation). With leave-one-out and many configurations it is twice the loss of `cvt`. It is
     unreliable for AUC in small folds and undefined when a fold lacks a class. The result is not clipped to the metric's
     range; a value outside it comes with a warning.

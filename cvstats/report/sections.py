@@ -34,6 +34,7 @@ from .design import read_facts
 from .families import FAMILIES, family_blocks
 from .methods import paragraph, references_of
 from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
+from .population import population_blocks
 from .remarks import choice_words, remarks_of
 from .selected import selected_blocks
 
@@ -126,6 +127,12 @@ def side_by_side(page: Page) -> list[Block]:
         "another plain score and may choose another configuration; then both are given.",
         method_table(page.analysis),
     ]
+
+
+@section("population", "In the population")
+def in_the_population(page: Page) -> list[Block]:
+    """Return errors by class and at the prior, where the class ratio of the samples is not the population's."""
+    return population_blocks(page.analysis)
 
 
 def method_table(analysis: Analysis) -> Listing:
@@ -292,9 +299,10 @@ def _python_call(page: Page) -> str:
     options += f", regime={analysis.regime!r}" if analysis.regime != "cv" else ""
     options += ", inner=inner" if analysis.inner is not None else ""
     options += f", preprocessing={page.preprocessing!r}" if page.preprocessing else ""
-    metric: Any = analysis.metric.name
+    options += f", prior={dict(analysis.prior)!r}" if analysis.prior else ""
+    metric: Any = getattr(analysis.named[0], "name", analysis.named[0])
     if analysis.decision is not None:
-        given = {"by": metric, "adjust": analysis.adjust, "subgroup": analysis.subgroup}
+        given = {"by": analysis.metric.name, "adjust": analysis.adjust, "subgroup": analysis.subgroup}
         options += "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
         metric = analysis.decision["metric"].values.tolist()
     return f"import cvstats as cs\ncs.report_html(cube, {metric!r}, {options})"

@@ -287,7 +287,6 @@ def test_test_scores_are_shown():
     ("change", "message"),
     [
         (lambda cube: cube.expand_dims(trial=2), "batch dims 'trial'"),
-        (lambda cube: cube.expand_dims(partner=2), "separate-sampling cube"),
         (lambda cube: cube.expand_dims(outer_fold=2), "inner predictions"),
     ],
 )
