@@ -163,7 +163,9 @@ NAMED = re.compile(rf"(?<![`\w}}])`(?:cs\.)?({PUBLIC})(?:\(\))?`(?!`)")
 def link_names(app: Sphinx, page: str, source: list[str]) -> None:
     """Link public names in the Markdown pages, which are plain code there so that they read well on a code host too."""
     if (HERE / f"{page}.md").is_file():
-        parts = re.split(r"(^```.*?^```$|^#[^\n]*$)", source[0], flags=re.MULTILINE | re.DOTALL)  # code and headings stay
+        parts = re.split(
+            r"(^```.*?^```$|^#[^\n]*$)", source[0], flags=re.MULTILINE | re.DOTALL
+        )  # code and headings stay
         source[0] = "".join(
             NAMED.sub(r"{py:obj}`~cvstats.\1`", part) if at % 2 == 0 else part for at, part in enumerate(parts)
         )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
+import inspect
 import json
 import re
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -19,6 +22,7 @@ import cvstats
 from cvstats._check import InputError, nearest, plain, show
 from cvstats.compare import best_set, contrast
 from cvstats.formats.long import guarded
+from cvstats.protocols import PROTOCOLS
 from cvstats.read import write_cube
 from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
@@ -43,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Run one command and return its exit code; warnings become lines on stderr."""
     command: dict[str, Callable[[argparse.Namespace], int | None]]
     command = {"report": report, "estimate": estimate, "compare": compare, "describe": describe, "convert": convert}
-    command["verify"] = verification
+    command |= {"verify": verification, "help": explain}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -204,10 +208,13 @@ def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
             if value not in values:
                 raise InputError(f"{option}: no configuration has {coordinate} {value!r}; found {show(values)}.")
             return {coordinate: values[value]}
+    chosen: list[str] = []
     for name in names:
-        if name not in known:
+        alike = [name] if name in known else fnmatch.filter(known, name)
+        if not alike:
             raise InputError(f"{option}: no configuration {name!r}{nearest(name, known)}; found {show(known)}.")
-    return known[names[0]] if len(names) == 1 else [known[name] for name in names]
+        chosen += [one for one in alike if one not in chosen]
+    return known[chosen[0]] if len(chosen) == 1 else [known[name] for name in chosen]
 
 
 def _best_first(found: xr.Dataset) -> pd.DataFrame:
@@ -222,7 +229,7 @@ def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
     columns = ["configuration", "estimate", "difference", "std_error", "p_value"]
     level, metric = words.level_words(float(found["conf_level"])), words.metric_words(found["metric"].item())
     write(
-        f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
+        f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be excluded as the best "
         f"{metric} at the {level} level (seed {options.seed}).\n"
     )
     write(format_table(inside, values=columns, stars=False, digits=words.decimals(found["std_error"].values)))
@@ -282,6 +289,22 @@ def verification(options: argparse.Namespace) -> int:
     clear()
     write(text)
     return code
+
+
+def explain(options: argparse.Namespace) -> None:
+    """Print what a function does and when not to rely on it, from its own documentation."""
+    known = [name for name in dir(cvstats) if callable(getattr(cvstats, name))]
+    if options.name not in known:
+        raise InputError(f"no function {options.name!r}{nearest(options.name, known)}; found {show(known)}.")
+    text = inspect.getdoc(getattr(cvstats, options.name)) or ""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}$", text, flags=re.MULTILINE)
+    protocol = PROTOCOLS.get(options.name)
+    write(parts[0].strip())
+    if protocol is not None and protocol.chooses != "see below":
+        write(f"\nChooses on {protocol.chooses}, judges on {protocol.judges}. {protocol.remark}")
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        if title in ("Notes", "References"):
+            write(f"\n{title}\n{textwrap.indent(body.strip(), '  ')}")
 
 
 def _json(value: Any) -> None:
