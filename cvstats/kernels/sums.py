@@ -68,7 +68,8 @@ class SumKernel(Kernel):
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric = metric
         self.m, self.r = problem.p.shape[-2:]
-        self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
+        self.merged = self.r if metric.linear else problem.partners  # predictions of a sample that are averaged first
+        self.width = self.r // self.merged  # columns of a configuration
         self.divisor = 1.0
         parts, present = self._ingredients(
             problem, bool(np.isnan(np.min(problem.p))) if problem.gaps is None else problem.gaps
@@ -104,18 +105,20 @@ class SumKernel(Kernel):
             if metric.uses == "label":
                 y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
             parts = metric.ingredients(y, block, problem.n_classes)
-            if metric.linear and not flat:
-                whole = parts[0].dtype == bool and not gaps
-                self.divisor = float(self.r if whole else math.lcm(*range(1, self.r + 1)) if self.r <= 20 else 1)
-            scale: Any = self.divisor / self.r
+            if not flat:
+                whole, most = parts[0].dtype == bool and not gaps, self.merged
+                self.divisor = float(most if whole else math.lcm(*range(1, most + 1)) if most <= 20 else 1)
+            scale: Any = self.divisor / self.merged
             if present is not None:
                 missing = np.isnan(block)
                 filled = ~(missing.any(axis=0) if block.ndim == 4 else missing)
                 parts = [np.where(filled, part, 0.0) for part in parts]
-                present[rows] = filled.any(axis=2) if metric.linear else filled.reshape(len(y), columns)
+                filled = filled.reshape(len(y), columns, self.merged)
+                present[rows] = filled.any(axis=2)
                 scale = self.divisor / np.maximum(filled.sum(axis=2), 1)
-            if metric.linear:
-                count = np.uint8 if self.r < 256 else np.int64  # whole numbers may be added in any order
+            if self.merged > 1:
+                count = np.uint8 if self.merged < 256 else np.int64  # whole numbers may be added in any order
+                parts = [part.reshape(len(y), columns, self.merged) for part in parts]
                 parts = [
                     np.einsum("...r->...", part.view(np.uint8).astype(count, copy=False))
                     if part.dtype == bool

@@ -20,7 +20,7 @@ from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
-from cvstats.resample import Draws, given_draws, make_draws
+from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
 from .common import fold_columns, like_groups, split_across
@@ -403,7 +403,7 @@ def _case(
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
     codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
-    n = int(rows.sum()) if "group" not in cube.coords else len(np.unique(cube["group"].values[rows]))
+    n = unit_count(cube, rows)
     evidence = Evidence(
         metric=metric,
         estimate=estimate,

@@ -42,6 +42,18 @@ def final_choice(
     return choose(known, values, metric.direction, select, std_error)
 
 
+def counted(scores: xr.DataArray, choice: Choice) -> dict[str, int]:
+    """Return how many folds the choice was made on, where some may have been skipped."""
+    if "n_folds" not in scores.coords:
+        return {}
+    return {"n_folds": int(scores["n_folds"][choice.index]) if choice.index >= 0 else 0}
+
+
+def said(undefined: str) -> str | None:
+    """Return what provenance says of folds in which a metric is undefined: nothing unless they were skipped."""
+    return None if undefined == "nan" else undefined
+
+
 def fold_names(fold: xr.DataArray) -> np.ndarray:
     """Return the names of the folds in order, without what marks a sample that is in none."""
     names = np.unique(fold.values)
