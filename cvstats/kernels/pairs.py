@@ -91,7 +91,7 @@ class PairKernel(Kernel):
         total = np.zeros((columns, len(w)))
         fast = accelerator(columns, n * n // 32, len(w))
         if fast is not None:
-            fast.concordant(_ranks(risk), self.rank, self.event, np.ascontiguousarray(w.T, dtype=float), total)
+            fast.concordant(_ranks(risk), self.rank, self.event, np.ascontiguousarray(w.T), total)
             return total
         for start in range(0, n, TILE):
             events = np.flatnonzero(self.event[start : start + TILE]) + start
