@@ -20,7 +20,7 @@ from cvstats.protocols.bootstrap import warn_once
 from cvstats.protocols.common import final_choice
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
-from cvstats.select import Mixture, select_best
+from cvstats.select import Mixture, ranking, select_best
 
 from .batch import in_cells
 from .configurations import family
@@ -231,15 +231,43 @@ def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Dra
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
-    values = value[0] - value[1]
-    kept = ~np.isnan(values)
-    means, variance = [np.nan, np.nan], np.nan
-    if kept.sum() > 1:
-        means = [float(side[kept].mean()) for side in value]
-        chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
-        variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    means, variance, values = tuned_difference(value, standing)
     sides = _sides(means, [choice.value for choice in choices], [choice.label for choice in choices])
     return sides, variance, values, np.concatenate([choice.scores for choice in choices])
+
+
+def tuned_difference(
+    value: Sequence[np.ndarray], standing: Sequence[np.ndarray]
+) -> tuple[list[float], float, np.ndarray]:
+    """Return the means of two tuned families over draws, the variance of their difference, and the differences.
+
+    `value` is what judges the draw's winner of either family, `standing` that winner's score on all samples.
+    """
+    values = value[0] - value[1]
+    kept = ~np.isnan(values)
+    if kept.sum() < 2:
+        return [np.nan, np.nan], np.nan, values
+    chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
+    variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    return [float(side[kept].mean()) for side in value], variance, values
+
+
+def best_of_families(
+    metric: Metric, names: np.ndarray, tables: Sequence[np.ndarray], keys: np.ndarray, seed: int
+) -> dict[Any, tuple[np.ndarray, np.ndarray, int]]:
+    """Return what judges the best of every family in every draw, its score on all samples, and the final best.
+
+    `tables` hold the scores (draw, configuration) in the bag, out of it and on all samples; `names` the family of every
+    column, `keys` what breaks its ties. With these `tuned_difference` is `contrast` of families, from one bootstrap.
+    """
+    inside, outside, plain = tables
+    order, found = ranking(metric.sign * inside, keys, seed), {}
+    draw = np.arange(len(inside))
+    for name in dict.fromkeys(names.tolist()):
+        best = order[draw, (names == name)[order].argmax(axis=1)]  # the first of the family among the ranked
+        own = np.where(names == name, metric.sign * plain[0], -np.inf)
+        found[name] = outside[draw, best], plain[0][best], int(own.argmax())
+    return found
 
 
 def _decisions(

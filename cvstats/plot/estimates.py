@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 def plot_intervals(
-    results: xr.Dataset, *, ax: Axes | None = None, title: str = "", numbers: bool = True, truth: float | None = None
+    results: xr.Dataset,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    numbers: bool = True,
+    truth: float | None = None,
+    truth_label: str = "truth",
 ) -> Axes:
     """Draw the estimates of several methods below each other, with their intervals and with what plain CV claims.
 
@@ -34,7 +40,9 @@ def plot_intervals(
     numbers : bool
         Whether to print each estimate and interval at the right.
     truth : float, optional
-        A known true value, such as the score on a large test set, drawn as a line.
+        A known value to compare with, drawn as a line.
+    truth_label : str
+        What the legend calls it: the truth of a simulation, or a test set, which is itself an estimate.
 
     Returns
     -------
@@ -67,7 +75,7 @@ def plot_intervals(
         for name in ("estimate", "conf_low", "conf_high", "naive")
     )
     if truth is not None:
-        ax.axvline(float(truth), color=style.INK, lw=1, ls=style.DOTTED, label="truth", zorder=1)
+        ax.axvline(float(truth), color=style.INK, lw=1, ls=style.DOTTED, label=truth_label, zorder=1)
     moved = np.abs(naive - estimate) > 0
     ax.hlines(at[moved], estimate[moved], naive[moved], color=style.CLAIM, lw=1, ls=style.DOTTED, zorder=2)
     ax.hlines(at, low, high, color=style.HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
