@@ -24,7 +24,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from ._gate import FLOOR, RATIO, needed, opened, readable
+from ._gate import ARRAYS, most_of, needed, opened, readable
 from ._output import KEPT, replacing
 
 CHUNK_VALUES = 2**20  # predictions per chunk of a file: all samples and repeats of some configurations
@@ -212,7 +212,7 @@ def _attributes(owner: Any, h5py: Any) -> dict[str, Any]:
 def _check_content(file: Any, h5py: Any, name: str, image: Any, lazy: bool) -> None:
     """Raise for what leads out of the file, for what no cube holds, and for more than so small a file can hold."""
     size, total = len(image), 0
-    budget = max(FLOOR, RATIO * size)
+    budget = most_of(size, ARRAYS)
     for key in file:
         data = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
         if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
