@@ -25,6 +25,7 @@ from .formats._columns import natural_column, tuple_names
 from .formats._gate import Budget, check_input, node
 from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
+from .formats._output import check_text
 from .formats._store import compact_store, read_store, write_store
 from .formats._tables import Table, from_frame, read_table
 from .formats.array_files import load_arrays, read_arrays
@@ -455,6 +456,7 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, fo
         raise InputError(f"{path.name}: Zarr is not written; use .cube, or cube.to_dataset().to_zarr(path) of xarray.")
     if append and suffix != ".cube":
         raise InputError(f"append=True needs a store (.cube); got {path.name!r}.")
+    check_text(cube)
     if suffix == ".cube":
         write_store(cube, path, append=append)
     elif suffix in STORES:

@@ -21,6 +21,7 @@ import xarray as xr
 
 import cvstats as cs
 from cvstats import cli
+from cvstats._results import cube_hash
 
 resource = pytest.importorskip("resource")
 
@@ -166,3 +167,67 @@ def test_arrays_are_bounded_by_the_size_of_their_file(tmp_path: Path, monkeypatc
         cs.InputError, match=r"decompress to 3,.* bytes, more than a file of .* bytes can honestly hold"
     ):
         cs.read_predictions(tmp_path / "x.npz")
+
+
+# --- names, bytes and nodes that nobody expects ---------------------------------------------------------------------
+
+SMALL = cs.as_cube(np.linspace(0, 1, 12).reshape(6, 2), [0, 1] * 3, configurations=["a", "b"])
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".cube", ".csv", ".parquet", ".feather"])
+def test_bytes_in_the_other_order_are_the_same_numbers(suffix: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    pytest.importorskip("pyarrow")
+    other = cs.as_cube(SMALL.values.astype(">f8"), SMALL["label"].values.astype(">i4"), configurations=["a", "b"])
+    for cube in (other, SMALL.astype(">f8"), SMALL.assign_coords(label=SMALL["label"].astype(">i2"))):
+        cs.write_cube(cube, tmp_path / f"x{suffix}")
+        assert cube_hash(cube) == cube_hash(cs.read_predictions(tmp_path / f"x{suffix}")) == cube_hash(SMALL)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".cube", ".csv", ".parquet"])
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_that_no_file_can_hold(name: str, suffix: str, tmp_path: Path) -> None:
+    with pytest.raises(cs.InputError, match=r"coordinate 'configuration' holds .*, a text that files cannot hold"):
+        cs.write_cube(SMALL.assign_coords(configuration=["a", name]), tmp_path / f"x{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_wider_than_tables_have(tmp_path: Path) -> None:
+    if np.dtype(np.longdouble).itemsize > 8:
+        with pytest.raises(cs.InputError, match=r"dtype float128 are not written to tables; use cube\.astype\(float\)"):
+            cs.write_cube(SMALL.astype(np.longdouble), tmp_path / "x.parquet")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX nodes")
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a link"])
+def test_a_lock_that_is_no_file_is_not_opened(kind: str, tmp_path: Path) -> None:
+    """A writer would wait for a pipe for ever, and make a file wherever a link leads."""
+    pytest.importorskip("h5netcdf")
+    path = tmp_path / "run.cube"
+    cs.write_cube(SMALL, path)
+    (path / ".lock").unlink()
+    make = {"a pipe": os.mkfifo, "a folder": os.mkdir, "a link": lambda lock: lock.symlink_to(tmp_path / "victim")}
+    make[kind](path / ".lock")
+    with pytest.raises(cs.InputError, match=f"is {kind}"):
+        cs.write_cube(SMALL.assign_coords(configuration=["c", "d"]), path, append=True)
+    assert not (tmp_path / "victim").exists()
+    assert cs.read_cube(path).identical(SMALL)
+
+
+@pytest.mark.parametrize("name", ["../part-000001.nc", "/part-000001.nc", "part-00000\u0661.nc", "part-000001.nc\n"])
+def test_a_manifest_names_parts_beside_it_only(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    path = tmp_path / "run.cube"
+    cs.write_cube(SMALL, path)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["parts"][0]["file"] = name
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    for attempt in (cs.read_cube, cs.compact_cube, lambda path: cs.write_cube(SMALL, path, append=True)):
+        with pytest.raises(cs.InputError, match=r"run\.cube: manifest\.json is damaged"):
+            attempt(path)
+
+
+def test_arguments_that_are_not_known_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["describe", "--\x1b[31mred\u202e"])
+    assert r"--\x1b[31mred\u202e" in capsys.readouterr().err
