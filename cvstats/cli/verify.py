@@ -32,7 +32,7 @@ from cvstats.report.record import (
 )
 from cvstats.tables.words import count, printable, several
 
-from .inputs import inner_of, read
+from .inputs import inner_of, prior_of, read
 from .progress import bars, stage
 
 SAME, DIFFERENT = 0, 1  # exit codes
@@ -92,6 +92,7 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
         if isinstance(adjust, list)
         else adjust and again(adjust, what="adjustment"),
         "subgroup": asked["subgroup"],
+        "prior": prior_of(asked["prior"]),
     }
     return Analysis(cube, metrics if listed else metrics[0], inner, *how, progress=bars(), **decision)
 
