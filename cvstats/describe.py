@@ -12,7 +12,7 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
-from .cube.arrays import check_cube, class_names, encode_labels, map_batches, raw_block
+from .cube.arrays import check_cube, class_names, encode_labels, map_batches, problem_on
 from .cube.blocks import by_chunk
 from .kernels.holm import holm
 
@@ -161,7 +161,7 @@ def _folds(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index) -> dict
 
 def _columns(test: str, cube: xr.DataArray) -> xr.Dataset:
     """Return what is known of each configuration from its own predictions alone."""
-    block, folds = raw_block(cube), _fold_codes(cube)
+    block, folds = problem_on(cube, look=False).p, _fold_codes(cube)
     planes = block if block.ndim == 4 else block[None]  # (class, sample, configuration, repeat)
     absent = np.isnan(planes).any(axis=0)
     about = {
