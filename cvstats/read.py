@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
+import sys
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,21 @@ import xarray as xr
 from ._check import InputError, check_count, check_option, show
 from .cube.arrays import check_cube
 from .cube.make import as_cube
-from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats import BY_HAND, GUESSED, LAYOUTS, Hints, Layout, Parsed, _report, recognise
 from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording
-from .formats._columns import natural_column, tuple_names
+from .formats._columns import natural_column, texts, tuple_names
 from .formats._gate import Budget, check_input, node
 from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
-from .formats._store import compact_store, read_store, write_store
+from .formats._store import MANIFEST, compact_store, read_store, write_store
 from .formats._tables import Table, from_frame, read_table
 from .formats.array_files import load_arrays, read_arrays
+from .formats.folders import held_out, names_of, tables_in
 from .formats.long import KEYS, plain_text, write_long
 
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
+JOINED = ("sample", "configuration", "repeat", "fold", "group", "prediction")  # roles that several columns may play
 STORES = (".nc", ".nc4", ".h5", ".cube")
 ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
@@ -59,14 +62,17 @@ def read_predictions(
 
     Layouts are recognised by their column names: our long and wide tables, tidymodels, caret, mlr3, mlr, OpenML, AMLB,
     AutoGluon, H2O, mljar, PyCaret, Weka, julearn, JADBio, and arrays from scikit-learn and Orange. Files may be CSV
-    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and stores of cubes.
-    They are data: nothing is unpickled or evaluated, and no address is fetched.
+    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, JSON and JSON lines, Excel (with openpyxl),
+    ARFF, .npz, .npy, netCDF and stores of cubes. They are data: nothing is unpickled or evaluated, and no address is
+    fetched.
 
     Parameters
     ----------
     path : str, path, DataFrame, list or dict
-        File name, data frame, or mapping of arrays. A list or mapping of files is one configuration each, named by the
-        mapping's keys or the file names; a list inside a mapping is one file per fold.
+        File name, data frame, or mapping of arrays. A list or mapping of files, or a folder of them, is one
+        configuration each, named by the mapping's keys, the file names, or the folders that hold files of one name
+        (mljar); fits of caret and tidymodels keep their tuning values too. A list inside a mapping is one file per
+        fold.
     format : str
         Name of the layout when the columns fit several.
     positive : label, optional
@@ -109,7 +115,12 @@ def read_predictions(
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
     check_count(max_bytes, "max_bytes")
     budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
-    if file is not None and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
+    tables = (
+        file is not None
+        and os.path.isdir(file)
+        and not (file.suffix or is_recording(file) or (file / MANIFEST).exists())
+    )
+    if file is not None and not tables and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
         cube = read_cube(file)
         _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
         facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
@@ -120,7 +131,11 @@ def read_predictions(
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
         cube, facts = read_arrays(path, "arrays", format, hints)
     else:
-        cube, facts = _read_tables(_given(path), format, columns or {}, hints, encoding, budget)
+        given = tables_in(file) if tables and file is not None else path
+        cube, facts = _read_tables(_given(given), format, columns or {}, hints, encoding, budget)
+        if tables and file is not None and facts["layout"] == "mljar" and "fold" not in cube.coords:
+            fold = held_out(file, cube.sizes["sample"], budget)
+            cube = cube if fold is None else cube.assign_coords(fold=("sample", fold))
     return _report.attach(cube, **facts)
 
 
@@ -132,12 +147,12 @@ def _given(path: Any) -> list[tuple[str, int | None, Any]]:
             folds = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
             out += [(str(name), fold, part) for fold, part in folds]
     else:
-        for value in path if isinstance(path, (list, tuple)) else [path]:
-            file = re.sub(r"\.(gz|bz2|xz|zip)$", "", str(value)) if isinstance(value, (str, Path)) else "configuration"
-            out.append((Path(file).stem, None, value))
-        names = [name for name, *_ in out]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
+        values = list(path) if isinstance(path, (list, tuple)) else [path]
+        files = [Path(value) for value in values if isinstance(value, (str, Path))]
+        names = names_of(files) if len(files) == len(values) else ["configuration"] * len(values)
+        if len(files) < len(values) > 1:
+            raise InputError("a list holds file names; give data frames as a mapping of names to frames.")
+        out = [(name, None, value) for name, value in zip(names, values, strict=True)]
     if not out:
         raise InputError("`path` names no files.")
     return out
@@ -152,24 +167,54 @@ def _read_tables(
     budget: Budget,
 ) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of one table or several, and the facts for its load report."""
-    rows, found = Assembly(len(given) > 1), []
+    rows, found, read_as = Assembly(len(given) > 1), [], dict[str, str]()
     for name, fold, what in given:
         table = _open(what, name, columns, encoding, budget)
-        said = replace(hints, name=name, mapped=frozenset(columns))
+        said = replace(hints, name=name, mapped=frozenset(columns), several=len(given) > 1)
         with _about(table.name):
-            table, wanted = _renamed(table, columns, format) if columns else (table, format)
-            layout, how = recognise(table.columns, wanted, said)
-            found.append((table, layout, how))
-            for part in _parts(table, layout, said, fold):
+            told = _check_columns(columns, table)
+            wide = _names(told["prediction"]) if isinstance(told.get("prediction"), list) else []
+            table = _renamed(table, told)
+            reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(_distinct, table))
+            table = _renamed(table, reading.columns)
+            numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
+            if reading.layout.name in ("long", "wide"):
+                guessed = reading.columns.get("prediction")
+                table = _narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
+            found.append((table, reading))
+            origin = {**reading.columns, **told}
+            for part in _parts(table, reading.layout, said, fold):
+                if numbered:
+                    part.notes.append("the file has no sample ids: samples are numbered by row")
+                    part.read_as.pop("sample", None)
                 rows.add(part)
+                read_as |= {role: _origin(column, origin) for role, column in part.read_as.items()}
     with _about("" if rows.several else table.name):
         cube, facts = rows.cube(hints)
-    layouts = list(dict.fromkeys(layout.name for _, layout, _ in found))
+    layouts = list(dict.fromkeys(reading.layout.name for _, reading in found))
     if len(found) == 1 and layouts == ["long"]:
         facts["columns"] = table.columns
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     facts |= {"source": ", ".join(table.name for table, *_ in found[:3]) + more, "layout": ", ".join(layouts)}
-    return cube, {**facts, "title": found[0][1].title, "recognised": found[0][2]}
+    first = found[0][1]
+    facts |= {"title": first.layout.title, "recognised": first.how, "read_as": read_as}
+    if first.how == GUESSED:
+        sys.stderr.write(f"cvstats: {found[0][0].name}: {_report.as_sentence(read_as)}\n")
+    return cube, facts
+
+
+def _origin(column: str, origin: Mapping[str, Any]) -> str:
+    """Return what a column was called before it was renamed."""
+    classes = origin.get("prediction")
+    if isinstance(classes, Mapping) and column.startswith("prediction_"):
+        return str(classes.get(column.removeprefix("prediction_"), column))
+    given = origin.get(column, column)
+    return "+".join(_names(given)) if column != "prediction" or isinstance(given, str) else column
+
+
+def _distinct(table: Table, column: str) -> list[str]:
+    """Return the distinct values of a column as they are written, in first-seen order."""
+    return texts(dict.fromkeys(value for frame in table.parts() for value in frame[column].dropna().unique()))
 
 
 @contextmanager
@@ -222,50 +267,64 @@ def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iter
         row += len(frame)
 
 
-def _renamed(table: Table, columns: Mapping[str, Any], format: str) -> tuple[Table, str]:
-    """Return the table with the caller's columns under our names, and its layout where that says it."""
+def _check_columns(columns: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """Return what the caller says about columns, ``a+b`` as a list; raise for what cannot be."""
+    out: dict[str, Any] = {}
     for role, given in columns.items():
         check_option(role, (*KEYS, "prediction"), "columns")
-        for name in _names(given):
+        joined = isinstance(given, str) and given not in table.columns and "+" in given
+        out[role] = str(given).split("+") if joined else list(given) if isinstance(given, tuple) else given
+        for name in _names(out[role]):
             if name not in table.columns:
                 raise InputError(
                     f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
                 )
-    prediction, by_hand = columns.get("prediction"), "prediction" in columns
-    names: dict[str, str] = {given: role for role, given in columns.items() if isinstance(given, str)}
-    if len(names) < sum(isinstance(given, str) for given in columns.values()):
+    single = [given for given in out.values() if isinstance(given, str)]
+    if len({*single}) < len(single):
         raise InputError("`columns` gives one column two roles; copy it under another name first.")
-    if isinstance(prediction, Mapping):
-        names |= {column: f"prediction_{label}" for label, column in prediction.items()}
-    wide = _names(prediction) if isinstance(prediction, (list, tuple)) else []
-    if wide and "configuration" in columns:
+    if isinstance(out.get("prediction"), list) and "configuration" in out:
         raise InputError("`columns`: a list of prediction columns is one per configuration; leave 'configuration' out.")
-    joined = {role: _names(given) for role, given in columns.items() if not isinstance(given, str)}
-    joined.pop("prediction", None)
-    if joined.keys() - {"configuration"}:
-        raise InputError("`columns`: only 'configuration' and 'prediction' may name several columns.")
+    if several := [role for role, given in out.items() if isinstance(given, list) and role not in JOINED]:
+        raise InputError(f"`columns`[{several[0]!r}] must name one column; only {', '.join(JOINED)} may name several.")
+    return out
+
+
+def _renamed(table: Table, columns: Mapping[str, Any]) -> Table:
+    """Return the table with columns under other names (ours, or those of a layout); several together make one."""
+    names = {given: role for role, given in columns.items() if isinstance(given, str)}
+    if isinstance(prediction := columns.get("prediction"), Mapping):
+        names |= {column: f"prediction_{label}" for label, column in prediction.items()}
+    joined = {
+        r: _names(given) for r, given in columns.items() if isinstance(given, (list, tuple)) and r != "prediction"
+    }
     taken = {*names.values(), *joined}
-    kept = {c: names.get(c, f"original_{c}" if c in taken else c) for c in table.columns}
-    if wide:  # all other columns would be taken for configurations
-        kept = {c: name for c, name in kept.items() if name in {*names.values(), *wide, *KEYS}}
-    final = [*kept.values(), *(name for name in joined if name not in kept.values())]
-    numbered = by_hand and "sample" not in final
-    if numbered and {"configuration", "repeat"} & {*final}:
+    new = [names.get(c, f"original_{c}" if c in taken else c) for c in table.columns]
+
+    def parts() -> Iterator[pd.DataFrame]:
+        for frame in table.parts():
+            more = {role: tuple_names(frame, several) for role, several in joined.items()}
+            yield frame.set_axis(new, axis=1).assign(**more)
+
+    return replace(table, columns=[*new, *joined], parts=parts) if columns else table
+
+
+def _narrowed(table: Table, wide: list[str]) -> Table:
+    """Return the table with sample ids, and without columns that would be taken for configurations by mistake."""
+    kept = [name for name in table.columns if not wide or name in {*KEYS, *wide}]
+    numbered = "sample" not in kept
+    if not (numbered or wide):
+        return table
+    if numbered and {"configuration", "repeat"} & {*kept}:
         raise InputError(f"`columns` must say which column names the samples: {BY_HAND}.")
 
     def parts() -> Iterator[pd.DataFrame]:
         row = 0
         for frame in table.parts():
-            out = frame[list(kept)].set_axis(list(kept.values()), axis=1)
-            if joined:
-                out = out.assign(configuration=tuple_names(frame, joined["configuration"]))
-            if numbered:
-                out = out.assign(sample=out.get(ROW_NAMES, np.arange(row, row + len(out))))
-            row += len(out)
-            yield out
+            ids = frame.get("sample", frame.get(ROW_NAMES, np.arange(row, row + len(frame))))
+            row += len(frame)
+            yield frame[kept].assign(sample=ids)
 
-    wanted = ("wide" if wide else "long") if by_hand and format == "auto" else format
-    return replace(table, columns=final + ["sample"] * numbered, parts=parts), wanted
+    return replace(table, columns=[*kept, *["sample"] * numbered], parts=parts)
 
 
 def _names(given: Any) -> list[str]:
@@ -331,7 +390,7 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
     dict
         ``layout, title, recognised, source, rows, samples, configurations, repeats, folds, classes, kind,
         missing_cells, duplicate_rows, truth_conflicts`` (both 0: they are errors), ``averaged_repeats,
-        zero_filled_folds, ignored_columns, notes``.
+        zero_filled_folds, read_as`` (our names -> the columns that were read as them), ``ignored_columns, notes``.
 
     Raises
     ------

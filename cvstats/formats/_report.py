@@ -31,6 +31,7 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
         "truth_conflicts": 0,
         "averaged_repeats": False,
         "zero_filled_folds": zero_filled(cube),
+        "read_as": {},
         "ignored_columns": [],
         "notes": [],
     }  # fmt: skip
@@ -39,6 +40,11 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
         what = "folds hold nothing but zeros for some configuration: were they filled in?"
         report["notes"] = [*report["notes"], f"{count} {what}"]
     return cube.assign_attrs({ATTR: json.dumps(report)})
+
+
+def as_sentence(read_as: dict[str, str]) -> str:
+    """Return what was read as what, for people."""
+    return f"read {', '.join(f'{theirs} as {ours}' for ours, theirs in read_as.items())}"
 
 
 def _folds(cube: xr.DataArray) -> int:

@@ -1,4 +1,4 @@
-"""From files to tables with named columns: delimited text, ARFF, Parquet, Feather.
+"""From files to tables with named columns: delimited text, ARFF, JSON, Excel, Parquet, Feather.
 
 Text is read so that nothing is lost: ids and classes stay text until every distinct value can become a number without
 changing how it is written. No file is trusted in what it says about itself.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import struct
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,14 +27,23 @@ from pandas.api.types import union_categoricals
 from cvstats._check import InputError, show
 
 from ._columns import NUMBER
-from ._gate import Budget, needed, opened, readable, unpacked
+from ._gate import Budget, first_line, needed, opened, readable, unpacked
 from ._layout import ROW_NAMES
 
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
 BINARY |= {b"\x93NUMPY": "npy"}
-R_DATA = "this is an R data file; save the predictions with write.csv() or arrow::write_parquet()."
+R_FILE = (
+    'this is an R data file. In R type: write.csv(readRDS("{0}"), "{1}.csv", row.names = FALSE), with readRDS("{0}")'
+)
+R_FILE += '$pred for a fit of caret and tune::collect_predictions(readRDS("{0}")) for one of tidymodels.'
+R_IMAGE = 'this is an R data file. In R type: load("{0}"); write.csv(<the table>, "{1}.csv", row.names = FALSE).'
+PICKLE = "this is a Python pickle, which is never opened; save the predictions as CSV or Parquet. In Python: {2}('{0}')"
+PICKLE += ".to_csv('{1}.csv') if it is a table."
+EXCEL = "this is an Excel workbook, which needs the package openpyxl (pip install openpyxl); or save the sheet as CSV."
 UTF16 = "the text is UTF-16; save it as UTF-8."
-REFUSED = {b"X\n\x00": R_DATA, b"RDX2": R_DATA, b"RDX3": R_DATA, b"\xff\xfe": UTF16, b"\xfe\xff": UTF16}
+REFUSED = {b"X\n\x00": R_FILE, b"RDX2": R_IMAGE, b"RDX3": R_IMAGE, b"\xff\xfe": UTF16, b"\xfe\xff": UTF16}
+REFUSED |= {b"\xd0\xcf\x11\xe0": "this is an old Excel workbook (.xls); save the sheet as CSV."}
+PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
@@ -66,10 +78,13 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
         return (_parquet if kind == "Parquet" else _feather)(path, budget)
     if kind is not None:
         raise InputError(f"{name}: this is a {kind} file, not a table of text.")
-    if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        raise InputError(
-            f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
-        )
+    packed = path.suffix == ".joblib"
+    if start.startswith(PICKLES) or packed:
+        loader = "joblib.load" if packed else "pandas.read_pickle"
+        raise InputError(f"{name}: {PICKLE.format(name, path.stem, loader)}")
+    if start.startswith(b"PK") and (sizes := _workbook(path)):
+        budget.take(sum(sizes), f"{name}: the workbook decompresses to")
+        return _excel(path)
     with unpacked(path) as (file, packing):
         raw = file.read(budget.left + 1)
     if len(raw) > budget.left:
@@ -82,10 +97,12 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
         raise InputError(f"{name}: the file is empty.")
     for magic, words in REFUSED.items():
         if raw.startswith(magic):
-            raise InputError(f"{name}: {words}")
+            raise InputError(f"{name}: {words.format(name, path.stem)}")
     if b"\x00" in raw[: 1 << 20]:
         raise InputError(f"{name}: this is a binary file, not a table of text.")
     raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if raw.lstrip()[:1] in (b"[", b"{"):
+        return from_frame(_json(raw, name), name)
     cells = _arff if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE) else _delimited
     try:
         frame = cells(raw, name, encoding).frame(ids)
@@ -275,6 +292,49 @@ def _arff(raw: bytes, name: str, encoding: str) -> Cells:
     if body.lstrip().startswith(b"{"):
         raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")
     return Cells(body, header, name, encoding, quote="'" if b"'" in body or b'"' not in body else '"', arff=True)
+
+
+# -- other tables
+
+
+def _json(raw: bytes, name: str) -> pd.DataFrame:
+    """Return records, columns, pandas' "split" or JSON lines as a table."""
+    try:
+        try:
+            found = json.loads(raw)
+        except ValueError:
+            found = [json.loads(line) for line in raw.splitlines() if line.strip()]
+        if isinstance(found, dict) and {"columns", "data"} <= {*found}:
+            frame = pd.DataFrame(found["data"], columns=found["columns"], index=found.get("index"))
+        else:
+            frame = pd.DataFrame(found)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{name}: the JSON is malformed, or no table of rows or columns ({first_line(error)})."
+        ) from None
+    deep = [column for column in frame if frame[column].map(lambda value: isinstance(value, (dict, list))).any()]
+    if deep:
+        raise InputError(f"{name}: column {deep[0]!r} holds lists or records; keep numbers and text only.")
+    return frame.reset_index(drop=True)
+
+
+def _workbook(path: Path) -> list[int]:
+    """Return the sizes of the files in an Excel workbook; none for another archive."""
+    with readable(path.name, "zip file is corrupt or cut off"), zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+    return [info.file_size for info in infos] if any(info.filename == "xl/workbook.xml" for info in infos) else []
+
+
+def _excel(path: Path) -> Table:
+    try:
+        import_module("openpyxl")
+    except ImportError:
+        raise InputError(f"{path.name}: {EXCEL}") from None
+    with readable(path.name, "Excel workbook is corrupt"):
+        sheets = {name: frame for name, frame in pd.read_excel(path, sheet_name=None).items() if len(frame)}
+    if len(sheets) != 1:
+        raise InputError(f"{path.name}: the workbook has {len(sheets)} sheets with rows ({show(sheets)}); keep one.")
+    return from_frame(next(iter(sheets.values())), path.name)
 
 
 # -- tables stored by column

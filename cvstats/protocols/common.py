@@ -76,13 +76,6 @@ def fold_names(fold: xr.DataArray) -> np.ndarray:
     return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
 
 
-def folds_of(cube: xr.DataArray, protocol: str) -> xr.DataArray:
-    """Return the fold coordinate, or say why the protocol needs it."""
-    if "fold" not in cube.coords:
-        raise InputError(f"{protocol} needs the coordinate 'fold'; give as_cube(..., folds=...).")
-    return cube["fold"]
-
-
 def check_times(times: int, level: float, interval: str, draws: object) -> None:
     """Raise when there are too few draws for the quantiles that the interval needs."""
     check_count(times, "times")

@@ -68,7 +68,8 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     found = bound_metric(metric, cube)
     estimate = score(cube, found, average=average)
     error = xr.full_like(estimate, np.nan, dtype=float)
-    if "fold" in cube.coords and "partner" not in cube.dims:
+    shared = "fold" in cube.coords and "configuration" not in cube["fold"].dims
+    if shared and "partner" not in cube.dims:
         by_fold = fold_scores(cube, found)
         if by_fold.sizes["fold"] > 1:
             error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])

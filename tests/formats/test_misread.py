@@ -259,7 +259,8 @@ def test_mlr3_columns_about_samples_are_kept():
     cube = read_predictions(frame, positive="b")
     assert cube["patient"].dims == ("sample",)
     assert cube["patient"].values.tolist() == (np.arange(20) // 2).tolist()
-    assert load_report(cube)["ignored_columns"] == ["resampling_id", "seconds"]
+    assert cube["resampling_id"].values.tolist() == ["cv"] * 3
+    assert load_report(cube)["ignored_columns"] == ["seconds"]
     assert cube.drop_vars("patient").equals(read_predictions(frame.drop(columns="patient"), positive="b"))
 
 
@@ -287,11 +288,12 @@ def test_tidymodels_column_that_explains_duplicates_is_never_ignored():
 
 
 def test_long_table_duplicates_name_the_column_that_tells_them_apart():
-    frame = pd.DataFrame({"sample": [1, 2] * 4, "configuration": list("aabb") * 2, "seed": [1] * 4 + [2] * 4})
+    frame = pd.DataFrame({"sample": [1, 2] * 4, "configuration": list("aabb") * 2, "start": [1] * 4 + [2] * 4})
     frame = frame.assign(prediction=RNG.random(8), label=[0, 1] * 4)
-    with pytest.raises(InputError, match=r"Column 'seed' tells them apart: .* columns=\{'repeat': 'seed'\}"):
+    with pytest.raises(InputError, match=r"Column 'start' tells them apart: .* columns=\{'repeat': 'start'\}"):
         read_predictions(frame)
-    assert read_predictions(frame, columns={"repeat": "seed"}).sizes["repeat"] == 2
+    assert read_predictions(frame, columns={"repeat": "start"}).sizes["repeat"] == 2
+    assert read_predictions(frame.rename(columns={"start": "seed"})).sizes["repeat"] == 2
 
 
 # -- caret's other columns
@@ -653,7 +655,8 @@ def test_arrays_that_mean_nothing_are_refused():
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (LONG.replace("fold", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
+        (LONG.replace("weight", "Weight", 1), r"column 'Weight' is written almost like 'weight', which layout 'long'"),
+        (LONG.replace("group", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
         (AMLB.replace("fold", "part", 1), r"layout 'amlb': columns 'no', 'yes', 'part' should be the classes"),
         (WIDE.replace("fold", "part", 1), r"wide table: 'part' lie outside \[0, 1\] while other columns hold prob"),
         ("target,repeat1_p0\n1,0.5\n0,0.4\n", r"julearn: .* found repeats 1 and other columns none\."),
