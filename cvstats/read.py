@@ -133,8 +133,9 @@ def read_predictions(
     else:
         given = tables_in(file) if tables and file is not None else path
         cube, facts = _read_tables(_given(given), format, columns or {}, hints, encoding, budget)
-        if tables and file is not None and facts["layout"] == "mljar" and "fold" not in cube.coords:
-            fold = held_out(file, cube.sizes["sample"], budget)
+        if tables and file is not None:
+            facts["source"] = file.name
+            fold = held_out(file, cube.sizes["sample"], budget) if facts["layout"] == "mljar" else None
             cube = cube if fold is None else cube.assign_coords(fold=("sample", fold))
     return _report.attach(cube, **facts)
 

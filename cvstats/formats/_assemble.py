@@ -103,10 +103,10 @@ class Assembly:
             self.first, self.present = part, present
             self.keys = [name for name in KEYS if name in present]
         elif {*self.first.values} != {*part.values}:
-            raise InputError(
-                f"{part.source}: the prediction columns are {show(part.values)} "
-                f"but other files have {show(self.first.values)}."
-            )
+            both = (part.values, self.first.values)
+            mine, others = (show(values) if None not in values else "of no class" for values in both)
+            hint = " kind='label' reads classes from all." if any(None in values for values in both) else ""
+            raise InputError(f"{part.source}: the prediction columns are {mine} but other files have {others}.{hint}")
         elif odd := self.present ^ present:
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
         part.values = {name: part.values[name] for name in self.first.values}

@@ -101,7 +101,7 @@ class Layout:
         for name in columns:
             if not name or any(re.fullmatch(pattern, name) for pattern in patterns):
                 continue
-            spellings = (name, *(re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", "")))
+            spellings = dict.fromkeys([name, *(re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", ""))])
             fits = ((p, s) for p in patterns for s in spellings if re.fullmatch(p, s, re.IGNORECASE))
             for pattern, spelled in fits:
                 begin = literal(pattern)

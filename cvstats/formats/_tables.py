@@ -312,6 +312,7 @@ def _json(raw: bytes, name: str) -> pd.DataFrame:
         raise InputError(
             f"{name}: the JSON is malformed, or no table of rows or columns ({first_line(error)})."
         ) from None
+    check_header([str(column) for column in frame.columns], name)
     deep = [column for column in frame if frame[column].map(lambda value: isinstance(value, (dict, list))).any()]
     if deep:
         raise InputError(f"{name}: column {deep[0]!r} holds lists or records; keep numbers and text only.")

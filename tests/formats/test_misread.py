@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import pytest
 import xarray as xr
 
 from cvstats import InputError, as_cube, bootstrap, cli, kfold, load_report, p_adjust, read_predictions, score
+from cvstats.formats._roles import SYNONYMS
 
 FILES = Path(__file__).parents[1] / "files"
 RNG = np.random.default_rng(1)
@@ -669,3 +671,50 @@ def test_arrays_that_mean_nothing_are_refused():
 def test_columns_that_lost_their_names_are_refused(tmp_path, text, match):
     with pytest.raises(InputError, match=match):
         read_predictions(save(tmp_path, text))
+
+
+# -- law: whatever people call our columns, and in whatever order they are, the cube is the same or there is an error
+
+
+def other_name(role, rng):
+    """Return another name for a column: a synonym in some spelling, or the same."""
+    words = [role, *SYNONYMS.get(role, "").split()]
+    case = [str, str.upper, str.title][rng.integers(3)]
+    return case(words[rng.integers(len(words))])
+
+
+@pytest.mark.parametrize(
+    "text", [LONG, LONG.replace("prediction", "prediction_1"), WIDE], ids=["long", "class", "wide"]
+)
+def test_synonyms_and_order_of_columns_never_give_another_cube(text, capsys):
+    rng = np.random.default_rng(1)
+    frame = pd.read_csv(io.StringIO(text), dtype={"repeat": str})
+    right, read = content(read_predictions(frame).sortby("configuration")), 0
+    for _ in range(40):
+        changed = rng.choice(list(frame.columns), rng.integers(1, 5), replace=False)
+        names = {role: other_name(role, rng) for role in changed if role in SYNONYMS}
+        given = frame.rename(columns=names)
+        if given.columns.is_unique:
+            try:
+                cube = read_predictions(given[list(rng.permutation(given.columns))])
+            except InputError:
+                continue
+            found, read = content(cube.sortby("configuration")), read + 1
+            for key in ("dims", "shape", "values", "sample", "repeat", "label", "kind", "positive"):
+                assert found.get(key) == right.get(key), (key, names)
+            for key in ("fold", "group", "weight"):  # under a name that says nothing they describe samples
+                assert found.get(key, right[key]) == right[key], (key, names)
+    assert read > (2 if "m1" in text else 10)  # columns of a wide table may be anything
+
+
+def test_columns_that_were_split_are_not_taken_for_what_they_were_part_of():
+    frame = pd.read_csv(io.StringIO(LONG))
+    for role in ("sample", "configuration", "label"):
+        halves = {f"{role}_letter": frame[role].astype(str).str[:1], "number": frame[role].astype(str).str[1:]}
+        with pytest.raises(InputError):
+            read_predictions(frame.drop(columns=role).assign(**halves))
+    halves = {"letter": frame["sample"].str[:1], "number": frame["sample"].str[1:]}
+    split = frame.drop(columns="sample").assign(**halves)
+    joined = read_predictions(split, columns={"sample": "letter+number"})
+    assert joined["sample"].values.tolist() == [f"letter=s, number={i}" for i in range(12)]
+    assert np.array_equal(joined, read_predictions(frame))
