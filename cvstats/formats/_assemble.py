@@ -358,7 +358,7 @@ class Assembly:
         if name != "label" or not all(is_number(text) for text in written) or len(written) <= 2:
             return bad
         values = np.array([float(text) for text in written])
-        scale = 1e-12 * np.abs(values).max()
+        scale = 1e-12 * np.abs(values[np.isfinite(values)]).max(initial=0)
         close = np.isclose(values[codes[bad]], values[store[index[bad]]], rtol=1e-9, atol=scale)
         if close.any():
             self.notes["the truth of some samples is written with more digits in some rows than in others"] = None
