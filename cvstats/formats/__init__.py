@@ -73,7 +73,7 @@ NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 ROW_IDS = r"(?i)sample|row_?id|row_?ids|rowindex|inst#|\.row|id|sample name|prediction.*|pred|predict|\.pred.*"
 GUESSED = "by what its columns are called"
 # roles that a column of another spelling may not play, such as the weight of a patient
-UNSURE = ("group", "weight", "weights", "event", "kind", "positive", "threshold", "classes")
+UNSURE = ("group", "partner", "weight", "weights", "event", "kind", "positive", "threshold", "classes")
 BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'prediction': ..., 'configuration': ...}"
 
 

@@ -34,7 +34,7 @@ from ._columns import (
 )
 from ._layout import Hints, Parsed
 
-KEYS = ("sample", "configuration", "repeat")
+KEYS = ("sample", "configuration", "partner", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
 RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
@@ -119,7 +119,7 @@ class Assembly:
         for name in (*self.keys, *(name for name in (*PER_SAMPLE, "fold") if name in present)):
             codes = self.axes[name].codes(frame[name], part.text)
             self.pieces[name].append(codes)
-            if name in self.keys and (codes < 0).any():
+            if name in self.keys and name != "partner" and (codes < 0).any():
                 raise InputError(f"column {name!r} is missing in {self._where(np.flatnonzero(codes < 0), part)}.")
         part.frame = frame[[*part.values.values(), *(name for name in self.extras if name in frame.columns)]]
 
@@ -147,7 +147,8 @@ class Assembly:
         """Return the cube of the rows, and the facts for its load report."""
         first, axes = self.first, self.axes
         self.codes = {name: np.concatenate(pieces) for name, pieces in self.pieces.items()}
-        if "fold" in self.codes and "repeat" not in self.keys:
+        own = self._no_partner()
+        if "fold" in self.codes and not {"repeat", "partner"} & {*self.keys}:
             self._tell_repeats_apart()
         self.shape = [len(axes[name].places) for name in self.keys]
         cells, dims, shape = int(np.prod(self.shape)), list(self.keys), list(self.shape)
@@ -189,7 +190,7 @@ class Assembly:
             groups=given.get("group"), weights=given.get("weight"), event=given.get("event"),
             kind=hints.kind or first.kind, positive=positive, threshold=first.threshold,
         )  # fmt: skip
-        return cube.assign_coords(extras), {
+        return cube.assign_coords({**own, **extras}), {
             "rows": sum(part.rows for part in self.parts),
             "missing_cells": missing,
             "averaged_repeats": any(part.averaged for part in self.parts),
@@ -198,6 +199,18 @@ class Assembly:
             "blank_rows": int((~predicted).sum()),
             "row_order": self._row_order(),
         }
+
+    def _no_partner(self) -> dict[str, Any]:
+        """Return a column called partner that says something else of each sample: a partner has several predictions."""
+        if "partner" not in self.keys:
+            return {}
+        if not constant(self.codes["sample"], self.codes["partner"]):
+            if len(bad := np.flatnonzero(self.codes["partner"] < 0)):
+                raise InputError(f"column 'partner' is missing in {self._where(bad)}.")
+            return {}
+        self.keys.remove("partner")
+        first = first_codes(self.codes["sample"], self.codes["partner"])
+        return {"partner": ("sample", self.axes["partner"].taken(first))}
 
     def _tell_repeats_apart(self) -> None:
         """Find the repeats where samples return under another split: splits 0 to 14 are three repeats of five."""
@@ -274,10 +287,10 @@ class Assembly:
 
     def _refuse_sparse(self, cells: int) -> None:
         if cells * len(self.first.values) > SPARSE_CELLS and cells > SPARSE_SHARE * self.total:
-            n, m, r = (*self.shape, 1)[:3]
+            n, m, *r = self.shape
             raise InputError(
-                f"{self.total:,} rows name {n:,} samples, {m:,} configurations and {r:,} repeats, so that "
-                f"{100 * (1 - self.total / cells):.1f} % of the cube would be empty. Is one of these columns not "
+                f"{self.total:,} rows name {n:,} samples, {m:,} configurations and {int(np.prod(r)):,} repeats, so "
+                f"that {100 * (1 - self.total / cells):.1f} % of the cube would be empty. Is one of these columns not "
                 "what its name says? Map them with columns={...}."
             )
 
@@ -367,9 +380,9 @@ class Assembly:
     def _folds(self, predicted: np.ndarray) -> Any:
         if "fold" not in self.present:
             return None
-        dims = [name for name in self.keys if name != "configuration"]
+        dims = [name for name in self.keys if name not in ("configuration", "partner")]
         if self._folds_of_configurations(dims):
-            dims = list(self.keys)
+            dims = [name for name in self.keys if name != "partner"]
             self.notes["folds differ between configurations, so what is averaged by fold cannot be computed"] = None
         codes = self._once("fold", predicted, dims)
         if not self.axes["fold"].places:
