@@ -19,21 +19,21 @@ import xarray as xr
 from ._check import InputError, check_count, check_option, show
 from .cube.arrays import check_cube
 from .cube.make import as_cube
-from .formats import BY_HAND, GUESSED, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats import GUESSED, LAYOUTS, Hints, Layout, Parsed, _report, recognise
 from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording
-from .formats._columns import natural_column, texts, tuple_names
+from .formats._columns import natural_column
+from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
-from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._store import MANIFEST, compact_store, read_store, write_store
-from .formats._tables import Table, from_frame, read_table
+from .formats._tables import read_table
 from .formats.array_files import load_arrays, read_arrays
 from .formats.folders import held_out, names_of, tables_in
-from .formats.long import KEYS, plain_text, write_long
+from .formats.long import plain_text, write_long
+from .formats.mapping import check_columns, distinct, names_in, narrowed, origin_of, renamed
 
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
-JOINED = ("sample", "configuration", "repeat", "fold", "group", "prediction")  # roles that several columns may play
 STORES = (".nc", ".nc4", ".h5", ".cube")
 ZARR = 'Zarr stores are opened with xarray: xarray.open_zarr(path)["prediction"] is a cube that all functions take.'
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv.gz")
@@ -173,15 +173,15 @@ def _read_tables(
         table = _open(what, name, columns, encoding, budget)
         said = replace(hints, name=name, mapped=frozenset(columns), several=len(given) > 1)
         with _about(table.name):
-            told = _check_columns(columns, table)
-            wide = _names(told["prediction"]) if isinstance(told.get("prediction"), list) else []
-            table = _renamed(table, told)
-            reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(_distinct, table))
-            table = _renamed(table, reading.columns)
+            told = check_columns(columns, table)
+            wide = names_in(told["prediction"]) if isinstance(told.get("prediction"), list) else []
+            table = renamed(table, told)
+            reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(distinct, table))
+            table = renamed(table, reading.columns)
             numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
             if reading.layout.name in ("long", "wide"):
                 guessed = reading.columns.get("prediction")
-                table = _narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
+                table = narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
             found.append((table, reading))
             origin = {**reading.columns, **told}
             for part in _parts(table, reading.layout, said, fold):
@@ -189,7 +189,7 @@ def _read_tables(
                     part.notes.append("the file has no sample ids: samples are numbered by row")
                     part.read_as.pop("sample", None)
                 rows.add(part)
-                read_as |= {role: _origin(column, origin) for role, column in part.read_as.items()}
+                read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
     with _about("" if rows.several else table.name):
         cube, facts = rows.cube(hints)
     layouts = list(dict.fromkeys(reading.layout.name for _, reading in found))
@@ -202,20 +202,6 @@ def _read_tables(
     if first.how == GUESSED:
         sys.stderr.write(f"cvstats: {found[0][0].name}: {_report.as_sentence(read_as)}\n")
     return cube, facts
-
-
-def _origin(column: str, origin: Mapping[str, Any]) -> str:
-    """Return what a column was called before it was renamed."""
-    classes = origin.get("prediction")
-    if isinstance(classes, Mapping) and column.startswith("prediction_"):
-        return str(classes.get(column.removeprefix("prediction_"), column))
-    given = origin.get(column, column)
-    return "+".join(_names(given)) if column != "prediction" or isinstance(given, str) else column
-
-
-def _distinct(table: Table, column: str) -> list[str]:
-    """Return the distinct values of a column as they are written, in first-seen order."""
-    return texts(dict.fromkeys(value for frame in table.parts() for value in frame[column].dropna().unique()))
 
 
 @contextmanager
@@ -236,7 +222,8 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
         raise InputError(
             f"`path` must be a file name, a data frame, or a list or mapping of them; got {type(what).__name__}."
         )
-    ids = {column for role, given in columns.items() if role in NAMES for column in _names(given)}
+    told = [name for role, given in columns.items() if role in NAMES for name in names_in(given)]
+    ids = {*told, *(part for name in told for part in name.split("+"))}
     return read_table(Path(what), encoding, budget, ids)
 
 
@@ -266,72 +253,6 @@ def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iter
             parsed.frame = parsed.frame.assign(fold=fold, sample=[f"{fold}:{name}" for name in parsed.frame["sample"]])
         yield replace(parsed, source=table.name, first_row=row, rows=len(frame), text=table.text, aligned=aligned)
         row += len(frame)
-
-
-def _check_columns(columns: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return what the caller says about columns, ``a+b`` as a list; raise for what cannot be."""
-    out: dict[str, Any] = {}
-    for role, given in columns.items():
-        check_option(role, (*KEYS, "prediction"), "columns")
-        joined = isinstance(given, str) and given not in table.columns and "+" in given
-        out[role] = str(given).split("+") if joined else list(given) if isinstance(given, tuple) else given
-        for name in _names(out[role]):
-            if name not in table.columns:
-                raise InputError(
-                    f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
-                )
-    single = [given for given in out.values() if isinstance(given, str)]
-    if len({*single}) < len(single):
-        raise InputError("`columns` gives one column two roles; copy it under another name first.")
-    if isinstance(out.get("prediction"), list) and "configuration" in out:
-        raise InputError("`columns`: a list of prediction columns is one per configuration; leave 'configuration' out.")
-    if several := [role for role, given in out.items() if isinstance(given, list) and role not in JOINED]:
-        raise InputError(f"`columns`[{several[0]!r}] must name one column; only {', '.join(JOINED)} may name several.")
-    return out
-
-
-def _renamed(table: Table, columns: Mapping[str, Any]) -> Table:
-    """Return the table with columns under other names (ours, or those of a layout); several together make one."""
-    names = {given: role for role, given in columns.items() if isinstance(given, str)}
-    if isinstance(prediction := columns.get("prediction"), Mapping):
-        names |= {column: f"prediction_{label}" for label, column in prediction.items()}
-    joined = {
-        r: _names(given) for r, given in columns.items() if isinstance(given, (list, tuple)) and r != "prediction"
-    }
-    taken = {*names.values(), *joined}
-    new = [names.get(c, f"original_{c}" if c in taken else c) for c in table.columns]
-
-    def parts() -> Iterator[pd.DataFrame]:
-        for frame in table.parts():
-            more = {role: tuple_names(frame, several) for role, several in joined.items()}
-            yield frame.set_axis(new, axis=1).assign(**more)
-
-    return replace(table, columns=[*new, *joined], parts=parts) if columns else table
-
-
-def _narrowed(table: Table, wide: list[str]) -> Table:
-    """Return the table with sample ids, and without columns that would be taken for configurations by mistake."""
-    kept = [name for name in table.columns if not wide or name in {*KEYS, *wide}]
-    numbered = "sample" not in kept
-    if not (numbered or wide):
-        return table
-    if numbered and {"configuration", "repeat"} & {*kept}:
-        raise InputError(f"`columns` must say which column names the samples: {BY_HAND}.")
-
-    def parts() -> Iterator[pd.DataFrame]:
-        row = 0
-        for frame in table.parts():
-            ids = frame.get("sample", frame.get(ROW_NAMES, np.arange(row, row + len(frame))))
-            row += len(frame)
-            yield frame[kept].assign(sample=ids)
-
-    return replace(table, columns=[*kept, *["sample"] * numbered], parts=parts)
-
-
-def _names(given: Any) -> list[str]:
-    if isinstance(given, str):
-        return [given]
-    return [str(name) for name in (given.values() if isinstance(given, Mapping) else given)]
 
 
 def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -20,16 +19,15 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
+from ._axis import Axis, same
 from ._columns import (
     constant,
     first_codes,
-    folds_within_repeats,
     is_number,
-    natural,
     numbers_of,
     numeric,
     refuse_unused,
-    repeats_of_iterations,
+    splits_in_repeats,
     texts,
 )
 from ._layout import Hints, Parsed
@@ -39,46 +37,6 @@ PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
 RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
 RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
-
-
-@dataclass
-class Axis:
-    """Distinct values in first-seen order, numbered; compared by how they are written."""
-
-    places: dict[str, int] = field(default_factory=dict)
-    kinds: set[str] = field(default_factory=set)
-
-    def codes(self, column: pd.Series, text: bool) -> np.ndarray:
-        """Return the number of each row's value, -1 where missing."""
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, used = pd.factorize(column.cat.codes.to_numpy())  # a missing value is used as -1
-            values, present = np.asarray(column.cat.categories)[used[used >= 0]], used >= 0
-        else:
-            codes, found = pd.factorize(column)
-            values, present = np.asarray(found), np.ones(len(found), bool)
-        kind = "O" if values.dtype.kind in "OUT" else values.dtype.kind
-        self.kinds.add("t" if text and kind != "f" else kind)
-        numbers = np.full(len(present) + 1, -1, np.int32)
-        numbers[:-1][present] = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
-        return np.asarray(numbers[codes])
-
-    def values(self, *, ids: bool) -> np.ndarray:
-        """Return the distinct values in their natural type; text that came typed as text stays text."""
-        raw = np.array(list(self.places), dtype=object)
-        if self.kinds & {"O"} or (ids and self.kinds == {"b"}):
-            return raw.astype(str)
-        out = natural(raw, ids=ids)
-        return out.astype(float) if self.kinds == {"f"} and not ids and out.dtype.kind == "i" else out
-
-    def taken(self, codes: np.ndarray, *, ids: bool = False, number: Any = np.nan, text: Any = "") -> np.ndarray:
-        """Return the value of each code, and where there is none what stands for a missing `number` or `text`."""
-        values = self.values(ids=ids)
-        if (codes >= 0).all():
-            return np.asarray(values[codes])
-        numbers = values.dtype.kind in ("iuf" if text == "" else "iufb")
-        kind: Any = (float if number is np.nan else values.dtype) if numbers else object
-        out = np.append(values.astype(kind), number if numbers else text)[codes]
-        return np.asarray(out.astype(str) if not numbers and text == "" else out)
 
 
 class Assembly:
@@ -222,29 +180,22 @@ class Assembly:
         refuse_unused({name: self._column(name) for name in self.extras}, rows["sample"], rows["configuration"])
         split = pd.Series(pd.Categorical.from_codes(rows["fold"], categories=pd.Index(names)))
         written = pd.Series(names, index=names).str.extract(r"(Fold\d+)\.(Rep\d+)")
+        repeat, fold = splits_in_repeats(rows["sample"], rows["configuration"], split)
         if written.notna().all(axis=None):  # caret
             for role, place in (("fold", 0), ("repeat", 1)):
                 self.axes[role] = Axis()
                 self.codes[role] = self.axes[role].codes(split.map(dict(written[place])), text=True)
-            self.keys.append("repeat")
-            return
-        rows["repeat"] = 0
-        for own in rows.groupby("configuration", sort=False).indices.values():
-            rows.loc[own, "repeat"] = repeats_of_iterations(rows["sample"].iloc[own], split.iloc[own])
-        counts = rows.groupby(["configuration", "repeat"]).agg({"fold": "nunique", "sample": "size"})
-        most = counts["sample"].groupby("configuration").transform("max")
-        if (counts["sample"] == most).all() and (counts["fold"] > 1).all():
-            self._number("fold", folds_within_repeats(rows["repeat"].to_numpy(), split))
-            times = rows["repeat"].max() + 1
-            self.notes[f"{times} repeats were read off the splits: a repeat ends when a sample returns"] = None
-        elif all(part.iterations for part in self.parts):
-            self.present.discard("fold")
-            self.notes[
-                "folds are overlapping hold-outs (bootstrap or leave-group-out), read as repeats without folds"
-            ] = None
+        elif fold is not None or all(part.iterations for part in self.parts):
+            self._number("repeat", repeat)
+            note = "folds are overlapping hold-outs (bootstrap or leave-group-out), read as repeats without folds"
+            if fold is None:
+                self.present.discard("fold")
+            else:
+                self._number("fold", fold)
+                note = f"{repeat.max() + 1} repeats were read off the splits: a repeat ends when a sample returns"
+            self.notes[note] = None
         else:
             return
-        self._number("repeat", rows["repeat"].to_numpy())
         self.keys.append("repeat")
 
     def _number(self, name: str, codes: np.ndarray) -> None:
@@ -446,8 +397,3 @@ class Assembly:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
-
-
-def same(name: Any, names: dict[str, Any]) -> Any:
-    """Return the label that is written like `name`, else `name` itself."""
-    return name if name is None else names.get(texts([name])[0], names.get(str(name), name))

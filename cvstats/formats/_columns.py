@@ -126,6 +126,20 @@ def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray
     return np.asarray(number[codes])
 
 
+def splits_in_repeats(
+    sample: pd.Series, configuration: pd.Series, split: pd.Series
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the repeat of each row and its fold within that; no folds where splits do not partition the samples."""
+    rows = pd.DataFrame({"configuration": configuration, "split": split.cat.codes, "repeat": 0})
+    for own in rows.groupby("configuration", sort=False).indices.values():
+        rows.loc[own, "repeat"] = repeats_of_iterations(sample.iloc[own], split.iloc[own])
+    repeat = rows["repeat"].to_numpy()
+    counts = rows.groupby(["configuration", "repeat"])["split"].agg(["nunique", "size"])
+    most = counts["size"].groupby("configuration").transform("max")
+    whole = (counts["size"] == most).all() and (counts["nunique"] > 1).all()
+    return repeat, folds_within_repeats(repeat, split) if whole else None
+
+
 def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
     """Return fold numbers from 0 within each repeat, in the order of the iterations, which are numbered throughout."""
     codes = _numbered(iteration)[0]

@@ -44,6 +44,7 @@ PARTS = {
 WEKA = re.compile(r"\d+:.+")
 SETS = {"train", "training", "test", "testing", "val", "valid", "validation", "holdout", "oof"}
 FLAGS = {"0", "1", "-1", "true", "false", "yes", "no"}  # what features hold too
+NAMING = ("sample", "configuration", "repeat", "fold", "group")
 PROBABILITY = re.compile(r"prob", re.IGNORECASE)
 # what else predictions are saved with: columns called pred_<one of these> are no configurations
 BESIDE = {"class", "label", "score", "raw", "low", "lower", "high", "upper", "mean", "median", "std", "sd", "se", "var"}
@@ -55,6 +56,11 @@ BESIDE |= (
 def parts_of(name: str) -> list[str]:
     """Return the words that a name is made of: ``yTrue``, ``y_true`` and ``Y True`` are y and true."""
     return [part.lower() for part in re.split(r"[\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) if part]
+
+
+def is_id(name: str) -> bool:
+    """Return whether a column may name samples, configurations, repeats or folds, whose values are names."""
+    return any(plain(name) in WORDS[role] for role in NAMING) or _says(name) in NAMING
 
 
 def guess(columns: Sequence[str], distinct: Callable[[str], list[str]], hints: Hints) -> dict[str, Any]:

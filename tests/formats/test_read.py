@@ -517,7 +517,7 @@ def test_r_data_files_are_named(tmp_path):
     bad(
         tmp_path,
         gzip.compress(b"X\n\x00\x00\x00\x03rest"),
-        "this is an R data file; save the predictions with write.csv",
+        r"this is an R data file\. In R type: write\.csv",
         name="p.rds",
     )
 
