@@ -78,9 +78,11 @@ def read_predictions(
     positive : label, optional
         The positive class, for two classes other than 0/1, booleans and -1/1.
     columns : dict, optional
-        Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
+        Our names -> the file's column names, where they cannot be told: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
-        classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
+        classes to columns, or a list with one column per configuration; a list or ``"ctd+date"`` for any other name
+        stands for columns that together name it. What is not given is found by its name if only one reading is
+        possible (and said on stderr); `load_report` says which column was read as what.
     labels : array-like or path, optional
         The truth, for layouts that lack it: one per sample in order, or a Series by sample id; or a table with a column
         of labels, or of ids and labels.

@@ -43,7 +43,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         roles |= {"repeat": "id", "fold": "id2"}
     else:
         roles["fold"] = "id"
-    event = next(iter(levels)) if len(levels) == 2 and not {*levels} <= {"0", "1", "-1"} else None
+    plain = all(str(level).lower() in ("0", "1", "-1", "true", "false") for level in levels)
+    event = next(iter(levels)) if len(levels) == 2 and not plain else None
     if event is not None and hints.positive is None and None not in values:
         notes.append(f"the event is {event!r}, the first level, as yardstick takes it; positive= says otherwise")
     if outcome is not None:

@@ -588,3 +588,23 @@ def test_weka_instances_are_numbers():
         read_predictions(
             table("inst#,actual,predicted,error,prediction\ninf,1:yes,1:yes,,0.9\n-inf,2:no,1:yes,+,0.6\n")
         )
+
+
+def test_tidymodels_event_is_yardsticks_and_workflows_name_configurations():
+    text = "wflow_id,.config,id,.row,.pred_ill,.pred_well,.pred_class,outcome\n" + "".join(
+        f"{w},pre0_mod{m},Resample{i % 3 + 1},{i},0.{i + m},0.{9 - i - m + 1},ill,{'ill' if i % 2 else 'well'}\n"
+        for w in ("knn", "tree")
+        for m in (1, 2)
+        for i in range(1, 7)
+    )
+    cube = read_predictions(table(text))
+    assert (cube["positive"].item(), cube.values[0, 0]) == ("ill", 0.2)
+    assert "the event is 'ill', the first level, as yardstick takes it" in load_report(cube)["notes"][0]
+    assert cube["configuration"].values[[0, 3]].tolist() == [
+        "wflow_id=knn, .config=pre0_mod1",
+        "wflow_id=tree, .config=pre0_mod2",
+    ]
+    assert cube["fold"].values.tolist() == [f"Resample{i % 3 + 1}" for i in range(1, 7)]  # of group_vfold_cv()
+    assert read_predictions(table(text), positive="well").values[0, 0] == 0.8
+    classes = read_predictions(table(text).drop(columns=[".pred_ill", ".pred_well"]), positive="ill")
+    assert classes["kind"].item() == "label"
