@@ -31,7 +31,7 @@ def parquet_table(path: Path, budget: Budget) -> Table:
         width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
         groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
         size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
-    budget.take(size, f"{path.name}: a row group decompresses to")
+    budget.take(size, f"{path.name}: a row group decompresses to", path)
     if not meta.num_rows:
         raise empty(path.name, schema.names)
     columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in schema.names]
@@ -57,7 +57,7 @@ def feather_table(path: Path, budget: Budget) -> Table:
         contents = arrow.ipc.open_file(file)
         file.seek(8)
         size = sum(_unpacked_size(message) for message in arrow.ipc.MessageReader.open_stream(file))
-        budget.take(size, f"{path.name}: the file decompresses to")
+        budget.take(size, f"{path.name}: the file decompresses to", path)
         file.seek(8)
         with arrow.ipc.open_stream(file) as stream:
             _refuse_types(stream.schema, path.name, arrow.types)
@@ -67,7 +67,7 @@ def feather_table(path: Path, budget: Budget) -> Table:
         table = arrow.Table.from_batches(batches, stream.schema)
         table.validate(full=True)
         size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
-        budget.take(size, f"{path.name}: its text takes")
+        budget.take(size, f"{path.name}: its text takes", path)
         frame = table.replace_schema_metadata(None).to_pandas()
     if not all(isinstance(column, str) for column in frame.columns):
         raise InputError(f"{path.name}: columns must be named.")

@@ -17,7 +17,7 @@ from cvstats._check import InputError, show
 
 from ._columnar import feather_table, parquet_table
 from ._frames import Table, check_header, from_frame
-from ._gate import Budget, first_line, opened, readable, unpacked
+from ._gate import Budget, first_line, opened, readable
 from ._text import arff_cells, delimited
 
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
@@ -54,16 +54,9 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
         loader = "joblib.load" if packed else "pandas.read_pickle"
         raise InputError(f"{name}: {PICKLE.format(name, path.stem, loader)}")
     if start.startswith(b"PK") and (sizes := _workbook(path)):
-        budget.take(sum(sizes), f"{name}: the workbook decompresses to")
+        budget.take(sum(sizes), f"{name}: the workbook decompresses to", path)
         return _excel(path)
-    with unpacked(path) as (file, packing):
-        raw = file.read(budget.left + 1)
-    if len(raw) > budget.left:
-        raise InputError(
-            f"{name}: the file {'decompresses to' if packing else 'has'} more than {budget.left:,} bytes. Raise the "
-            "limit with max_bytes=, or use Parquet, which is read in parts."
-        )
-    budget.take(len(raw), name)
+    raw = budget.read(path)
     if not raw.strip():
         raise InputError(f"{name}: the file is empty.")
     for magic, words in REFUSED.items():
