@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .columns import STATISTICS, ColumnKernel
 from .custom import CustomKernel
 from .pairs import PairKernel
 from .problem import LabelCheck, Problem
@@ -25,6 +26,7 @@ KERNELS: dict[str, Any] = {
     "average_precision": RankKernel,
     "concordance": PairKernel,
     "custom": CustomKernel,
+    **dict.fromkeys(STATISTICS, ColumnKernel),
 }
 
 

@@ -88,6 +88,7 @@ def _bind(given: Mapping[Any, float], first: Any, metric: Metric, cube: xr.DataA
         formula=partial(_reweighted, metric, prior),
         bind=None,
         prior=prior,
+        curve="",
     )
 
 
