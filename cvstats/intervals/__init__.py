@@ -41,6 +41,17 @@ def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
     return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
 
 
+def check_times(times: int, level: float, interval: str, draws: object = None) -> None:
+    """Raise when there are too few draws, unless they are given, for the quantiles that the interval needs."""
+    check_count(times, "times")
+    least = int(np.ceil(round(2 / (1 - level), 6)))
+    if draws is None and interval in ("percentile", "BCa") and times < least:
+        raise InputError(
+            f"`times`={times} is too small for a {interval} interval at level {level:g}: at least {least} draws are "
+            "needed, 1000 or more are advisable."
+        )
+
+
 @dataclass(frozen=True)
 class percentile:  # noqa: N801 - a configured method reads as a call
     r"""Percentile interval of the draws' out-of-bag values: the interval of the BBC paper.
@@ -298,11 +309,7 @@ class bca:  # noqa: N801
         from .resampled import bca_limits
 
         times = evidence.times if self.times is None else self.times
-        if round(times * (1 - level), 6) < 2:
-            raise InputError(
-                f"`times`={times} is too small for a BCa interval at level {level:g}: at least "
-                f"{int(np.ceil(round(2 / (1 - level), 6)))} draws are needed, 1000 or more are advisable."
-            )
+        check_times(times, level, "BCa")
         return bca_limits(evidence, level, times)
 
 
@@ -375,6 +382,6 @@ def limits_at(limits: Callable[[float], tuple[float, float, float]], level: floa
 
 
 __all__ = [
-    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap",
-    "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "check_times", "delong",
+    "double_bootstrap", "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of
-from cvstats.metrics import Metric
+from cvstats.judge.asked import adjustment_of
+from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
 
@@ -167,7 +167,6 @@ def winner(
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
         run = bootstrap_run(part, asked)
-        run = replace(run, draws=run.draws.remembered())  # every repeat comes back for them
         cases = _estimates(run, part, estimator, inside, asked)
         cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
         return assemble(replace(run, cases=cases), part, asked, estimator)

@@ -13,12 +13,12 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_level, entropy, show
 from cvstats._results import call_text, qualifiers, result
 from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
+from cvstats.intervals import check_times
 from cvstats.judge import scored
 from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior
 from cvstats.resample import Bootstrap, Given, codes_of
 
 from .bootstrap import warn_once
-from .common import check_times
 from .registry import needs_no_partners, needs_partners, protocol
 
 PriorGiven = float | Mapping[Any, Any] | Any
@@ -346,7 +346,7 @@ def _estimates(
         )
     table = None if prior is None else prior_table(prior, cube, names)
     if times is not None:
-        check_times(times, level, "percentile", None)
+        check_times(times, level, "percentile")
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
