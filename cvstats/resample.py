@@ -288,6 +288,11 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
     return group, layer
 
 
+def unit_count(cube: xr.DataArray, rows: np.ndarray) -> int:
+    """Return how many independent units some samples are: samples, or groups."""
+    return len(pd.unique(cube["group"].values[rows])) if "group" in cube.coords else int(rows.sum())
+
+
 def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray, argument: str = "draws") -> Draws:
     """Return draws over the samples of a cube, from the caller's labelled weights or as they are."""
     if isinstance(weights, Draws):

@@ -14,13 +14,13 @@ from cvstats._check import Rng, check_level, entropy, listened, show, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
-from cvstats.intervals import NAMES, Calibration, Evidence, Method, check_times, get_method, interval_limits
+from cvstats.intervals import Calibration, Evidence, Method, check_times, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
-from cvstats.resample import Draws, given_draws, make_draws
+from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
 from .common import fold_columns, like_groups, split_across
@@ -394,7 +394,7 @@ def _case(
     lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
     fixed = int(choice.eligible.sum()) == 1 and asked.rules.adjust is None  # nothing was decided
     codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
-    n = int(rows.sum()) if "group" not in cube.coords else len(np.unique(cube["group"].values[rows]))
+    n = unit_count(cube, rows)
     smallest = min(int((out.problem.y[rows] == code).sum()) for code in codes) if codes else n
     if metric.target is not None and smallest < EVENTS:
         asked.notes.append(f"{metric.name} is NaN: {smallest} samples of a class are fewer than {EVENTS}")
@@ -487,16 +487,9 @@ def decided_on(final: Decision) -> dict[str, Any]:
 
 def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     """Return the variables of one metric, and the kind of its interval."""
-    evidence, method = case.evidence, asked.interval
-    reason = method.refuse(evidence) if asked.listed else None
-    if reason is None:
-        limits, notes = interval_limits(method, evidence, asked.level)
-        asked.notes.extend(f"{evidence.metric.name}: {note}" if asked.listed else note for note in notes)
-    else:  # one of several metrics: the others have limits
-        limits = dict.fromkeys(NAMES, np.nan)
-        if hasattr(method, "calibration"):
-            limits["calibration"] = np.full(len(fields(Calibration)), np.nan)
-        asked.notes.append(f"{evidence.metric.name} has no limits: {reason}")
+    evidence = case.evidence
+    limits, name, note = interval_limits(asked.interval, evidence, asked.level, alone=not asked.listed)
+    asked.notes.extend([note] if note else [])
     variables = {
         "estimate": evidence.estimate,
         "naive": evidence.naive,
@@ -509,4 +502,4 @@ def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     if asked.anchored:
         variables |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
         variables["bbc_plain"] = evidence.bbc
-    return variables, "none" if reason else method.name
+    return variables, name
