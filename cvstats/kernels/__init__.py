@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .columns import STATISTICS, ColumnKernel
 from .custom import CustomKernel
 from .pairs import PairKernel
 from .problem import Kernel, LabelCheck, Problem
@@ -18,4 +19,5 @@ KERNELS: dict[str, type[Kernel]] = {
     "average_precision": RankKernel,
     "concordance": PairKernel,
     "custom": CustomKernel,
+    **dict.fromkeys(STATISTICS, ColumnKernel),
 }

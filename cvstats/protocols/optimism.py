@@ -167,7 +167,7 @@ def curve_of(
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
-    values = {"naive": naive, "estimate": estimate, "optimism": metric.sign * (naive - estimate)}
+    values = {"naive": naive, "estimate": estimate, "optimism": metric.optimism(naive, estimate)}
     return result(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
         method="optimism_curve",
