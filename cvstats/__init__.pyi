@@ -69,6 +69,11 @@ from .metrics import score as score
 from .metrics import sensitivity as sensitivity
 from .metrics import smoothed_error_rate as smoothed_error_rate
 from .metrics import specificity as specificity
+from .metrics import survival_auc as survival_auc
+from .metrics import survival_brier as survival_brier
+from .metrics import survival_observed_expected as survival_observed_expected
+from .metrics import truncated_concordance as truncated_concordance
+from .metrics import uno_concordance as uno_concordance
 from .metrics import youden as youden
 from .plot import plot_bias as plot_bias
 from .plot import plot_coverage as plot_coverage

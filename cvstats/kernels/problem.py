@@ -20,7 +20,7 @@ class Problem:
     Attributes
     ----------
     y : (n,) or (n, m) codes (binary: 1 = positive), numbers or times; two axes when labels differ between columns.
-    p : (n, m, r) predictions as they were saved, or (k, n, m, r) with one plane per class; NaN where missing.
+    p : (n, m, r) predictions as they were saved, or (k, n, m, r), a plane per class or horizon; NaN where missing.
     weight : (n,) case weights or None.
     event : (n,) 1 = observed, or None.
     n_classes : number of classes, 0 for numeric labels.
@@ -29,6 +29,7 @@ class Problem:
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
         separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
     fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
+    horizon : (k,) times at which survival is predicted, else None.
     rows : (n,) which samples somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
@@ -46,6 +47,7 @@ class Problem:
     threshold: float | None
     model: np.ndarray | None = None
     fold: np.ndarray | None = None
+    horizon: np.ndarray | None = None
     rows: np.ndarray = field(default_factory=UNKNOWN)
     eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
@@ -92,8 +94,8 @@ class Problem:
         block = self.p[..., rows, :, :]
         if uses == "margin":
             return np.asarray(block.astype(np.float64, copy=False) - self.threshold)
-        if uses == "survival" and self.kind == "value":
-            return np.asarray(-block)  # a predicted time: the shorter, the higher the risk
+        if uses == "survival" and self.kind in ("value", "probability"):
+            return np.asarray(-block)  # a predicted time, or the probability to survive: the less, the higher the risk
         if uses != "label":
             return np.asarray(block)
         many, narrow = self.n_classes > 2, whole and self.n_classes < 256

@@ -24,13 +24,15 @@ from .numbers import brier, log_loss, mae, mse, r2, rmse, smoothed_error_rate
 from .priors import at_prior
 from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordance
 from .sets import metric_set
+from .survival import survival_auc, survival_brier, survival_observed_expected, truncated_concordance, uno_concordance
 
 __all__ = [
     "Metric", "accuracy", "as_metric", "at_prior", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision",
     "balanced_accuracy", "bound_metric", "brier", "concordance", "define", "error_rate", "f1", "get_metric", "kappa",
     "log_loss", "mae", "mcc", "metric_set", "mse", "net_benefit", "npv", "ppv", "precision", "prior_error",
     "prior_in_order", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity",
-    "traits_of", "youden",
+    "survival_auc", "survival_brier", "survival_observed_expected", "traits_of", "truncated_concordance",
+    "uno_concordance", "youden",
 ]  # fmt: skip
 
 

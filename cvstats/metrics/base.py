@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_option, nearest, warn
+from cvstats._check import InputError, check_option, nearest, show, warn
 from cvstats.cube.arrays import class_names
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
@@ -90,6 +90,8 @@ class Metric:
         default what its range allows.
     prior : tuple of float, optional
         The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
+    time : float, optional
+        Of survival metrics: the horizon at which, or until which, it judges.
 
     Examples
     --------
@@ -122,6 +124,7 @@ class Metric:
     unlike: tuple[str, ...] = ()
     scale: str = ""
     prior: tuple[float, ...] | None = None
+    time: float | None = None
     sign: int = field(init=False)  # +1 when higher is better, -1 when lower is
 
     def __post_init__(self) -> None:
@@ -160,6 +163,11 @@ class Metric:
             if not survival:
                 raise InputError(
                     f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
+                )
+            if "horizon" in cube.dims and "survival_" not in self.statistic and self.family != "custom":
+                raise InputError(
+                    f"{what} ranks one prediction per sample, but the cube has several horizons "
+                    f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)."
                 )
             return
         if survival:
@@ -254,8 +262,8 @@ def as_metric(
     codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
     without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
     it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
-    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there.
-    Can be used as a decorator.
+    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there;
+    one with an argument ``event`` gets the survival status (1 observed, 0 censored). Can be used as a decorator.
 
     Parameters
     ----------
@@ -321,27 +329,33 @@ def as_metric(
     return make if function is None else make(function)
 
 
-def _by_name(function: Callable[..., float], label: Any, prediction: Any, weight: Any) -> float:
-    return function(label, prediction, sample_weight=weight)
+def _called(
+    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any
+) -> float:
+    more = {"event": event} if timed else {}
+    if weigh:
+        return function(label, prediction, **{weigh: weight}, **more)
+    return function(label, prediction, weight, **more)
 
 
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
+    """Return a function of label, prediction, weight and event, or refuse one that cannot weigh."""
     try:
         takes = inspect.signature(function)
     except (TypeError, ValueError):  # some compiled functions do not tell
-        return function
+        return functools.partial(_called, function, "", False)
+    timed = "event" in takes.parameters
     if "sample_weight" in takes.parameters:
-        return functools.partial(_by_name, function)
+        return functools.partial(_called, function, "sample_weight", timed)
     try:
-        takes.bind(0, 0, 0)
+        takes.bind(0, 0, 0, **({"event": 0} if timed else {}))
     except TypeError as error:
         raise InputError(
             f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
             " One that cannot weigh can repeat: "
             "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
         ) from None
-    return function
+    return functools.partial(_called, function, "", timed)
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
