@@ -75,6 +75,7 @@ from .metrics import survival_observed_expected as survival_observed_expected
 from .metrics import truncated_concordance as truncated_concordance
 from .metrics import uno_concordance as uno_concordance
 from .metrics import youden as youden
+from .plan import precision_plan as precision_plan
 from .plot import plot_bias as plot_bias
 from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference

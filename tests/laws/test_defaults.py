@@ -25,6 +25,7 @@ DEFAULTS = {
     "classical_cv": DRAWN | {"metric": "error_rate"},
     "prior_reweighted_cv": DRAWN | {"metric": "error_rate"},
     "optimism_curve": POOLED | {"times": 200},
+    "precision_plan": LEVEL | {"times": 200},
     "confint": LEVEL,
     "kfold": {"repeats": 1, "stratified": True},
     "nested_folds": {"stratified": True},
