@@ -17,6 +17,7 @@ from .compare import delong_test as delong_test
 from .compare import friedman_test as friedman_test
 from .compare import levene_test as levene_test
 from .compare import mcnemar_test as mcnemar_test
+from .compare import meta_analysis as meta_analysis
 from .compare import nemenyi_test as nemenyi_test
 from .compare import obrien_test as obrien_test
 from .compare import p_adjust as p_adjust
@@ -80,6 +81,7 @@ from .plot import plot_bias as plot_bias
 from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference
 from .plot import plot_dropping as plot_dropping
+from .plot import plot_forest as plot_forest
 from .plot import plot_intervals as plot_intervals
 from .plot import plot_optimism as plot_optimism
 from .plot import plot_prior as plot_prior

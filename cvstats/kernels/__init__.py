@@ -11,7 +11,7 @@ from .pairs import PairKernel
 from .problem import LabelCheck, Problem
 from .ranks import RankKernel
 from .sums import SumKernel
-from .survival import HorizonMeanKernel, HorizonRankKernel, UnoKernel
+from .survival import PARTS, CensoredKernel
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -25,10 +25,7 @@ KERNELS: dict[str, Any] = {
     "auc": RankKernel,
     "average_precision": RankKernel,
     "concordance": PairKernel,
-    "uno_concordance": UnoKernel,
-    "survival_auc": HorizonRankKernel,
-    "survival_brier": HorizonMeanKernel,
-    "survival_observed_expected": HorizonMeanKernel,
+    **dict.fromkeys(PARTS, CensoredKernel),
     "custom": CustomKernel,
 }
 

@@ -8,14 +8,14 @@ count as repeated rows here too; but they become real numbers, and sums of them 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .pairs import PairKernel
 from .problem import Problem
 from .ranks import RankKernel
-from .repeats import over_repeats
+from .repeats import Presence, over_repeats
 from .sums import settled
 
 if TYPE_CHECKING:
@@ -49,11 +49,59 @@ class Censoring:
         return self.steps(w)[:, [np.searchsorted(self.time, time, "right")]]
 
 
+class CensoredKernel:
+    """Scores of all configurations under any weights; G is estimated from the samples that a column predicted.
+
+    Columns that lack the same samples are scored together by one of the kernels below, each repeat as a column.
+    Parameters are those of `RankKernel`.
+    """
+
+    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+        self.metric, p = metric, np.asarray(problem.p)
+        if p.ndim == 4:
+            assert problem.horizon is not None
+            p = p[np.flatnonzero(problem.horizon == metric.time)[0]]
+        n, self.m, self.r = p.shape
+        missing, flat = np.isnan(p).reshape(n, -1), p.reshape(n, -1, 1)
+        presence = Presence(missing if missing.any() else None, n, self.m * self.r)
+        self.begun = presence.begun.reshape(self.m, self.r)
+        self.parts: list[tuple[np.ndarray, np.ndarray, Any]] = []
+        for number, rows in enumerate(presence.patterns):
+            columns = np.flatnonzero(presence.pattern == number)
+            if rows.any():
+                part = replace(problem, p=flat[:, columns]).samples(rows)
+                self.parts.append((columns, rows, PARTS[metric.statistic](metric, part, total)))
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        table = np.full((len(weights), self.m * self.r), np.nan)
+        for columns, rows, part in self.parts:
+            table[:, columns] = part.scores(weights[:, rows])
+        return over_repeats(table.T.reshape(self.m, self.r, -1), self.begun).T
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise and the scores, both (draw, m)."""
+        score = self.scores(weights)
+        return settled(self.metric.sign * score), score
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        value = np.full((len(index), self.r), np.nan)
+        for repeat in range(self.r):
+            column = index * self.r + repeat
+            for columns, rows, part in self.parts:
+                mine = np.flatnonzero(np.isin(column, columns))
+                if mine.size:
+                    local = np.searchsorted(columns, column[mine])
+                    value[mine, repeat] = part.judged(weights[mine][:, rows], local)
+        return over_repeats(value, self.begun[index])
+
+
 class UnoKernel(PairKernel):
     """Uno's concordance: pairs weigh the squared inverse of G at the earlier time, which lies before the horizon."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
-        super().__init__(metric, problem, total, gaps=gaps)
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        super().__init__(metric, problem, total)
         assert problem.event is not None
         time = problem.y[self.order]
         self.censoring = Censoring(time, problem.event[self.order])
@@ -63,98 +111,81 @@ class UnoKernel(PairKernel):
     def _leading(self, w: np.ndarray) -> np.ndarray:
         return self.censoring.weights(w, 2)
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores, both (draw, m)."""
-        score = self.scores(weights)
-        return settled(score), score
 
+class HorizonKernel:
+    """What metrics at a horizon share: who had the event by then (cases), and who was followed beyond it (late)."""
 
-class _HorizonKernel:
-    """What all metrics at a horizon share: who had the event by then, and who was followed beyond it."""
-
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem) -> None:
         assert problem.event is not None
         assert metric.time is not None
-        self.metric, self.time, self.weight = metric, metric.time, problem.weight
+        self.time, self.weight = metric.time, problem.weight
         self.censoring = Censoring(problem.y, problem.event)
         self.late = problem.y > self.time
         self.case = (problem.event == 1) & ~self.late
-        p = problem.p
-        if p.ndim == 4:
-            assert problem.horizon is not None
-            p = p[np.flatnonzero(problem.horizon == self.time)[0]]
-        self.problem = replace(problem, p=p, weight=None)
 
     def _weighted(self, weights: np.ndarray) -> np.ndarray:
         return np.asarray(weights if self.weight is None else weights * self.weight)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        raise NotImplementedError
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores, both (draw, m)."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
+class HorizonRankKernel(HorizonKernel):
+    """Time-dependent AUC: cases against those followed beyond the horizon, whose common weight cancels."""
 
-
-class HorizonRankKernel(_HorizonKernel):
-    """Time-dependent AUC: events by the horizon against those followed beyond it."""
-
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
-        super().__init__(metric, problem, total, gaps=gaps)
-        data, seen = self.problem, self.case | self.late
-        risk = replace(data, y=self.case.astype(float), p=data.read("survival"), n_classes=2, kind="score", event=None)
-        self.ranks = RankKernel(replace(metric, statistic="auc", uses="score"), risk.samples(seen), total)
-        self.seen = seen
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        super().__init__(metric, problem)
+        self.seen = self.case | self.late
+        risk, case = problem.read("survival"), self.case.astype(float)
+        known = replace(problem, y=case, p=risk, weight=None, event=None, n_classes=2, kind="score").samples(self.seen)
+        self.ranks = RankKernel(replace(metric, statistic="auc", uses="score"), known, total)
 
     def _known(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weights (draw, n) of those whose fate is known; what controls share cancels."""
         w = self._weighted(weights)
         return np.where(self.case, self.censoring.weights(w), w)[:, self.seen]
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        """Return the score of every column under each row of `weights`: (draw, column)."""
         return self.ranks.scores(self._known(weights))
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
         return self.ranks.judged(self._known(weights), index)
 
 
-class HorizonMeanKernel(_HorizonKernel):
-    """Brier score, and observed against expected events, at the horizon: ratios of sums over samples."""
+class HorizonMeanKernel(HorizonKernel):
+    """Brier score, and observed over expected events, at the horizon: ratios of sums over samples."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
-        super().__init__(metric, problem, total, gaps=gaps)
-        survival = np.asarray(self.problem.p, dtype=float)
-        self.begun = ~np.isnan(survival).all(axis=0)  # (m, r)
-        there = ~np.isnan(survival)
-        survival = np.where(there, survival, 0.0)
-        late = self.late[:, None, None]
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        super().__init__(metric, problem)
+        survival, late = np.asarray(problem.p[..., 0], dtype=float), self.late[:, None]
         if metric.statistic == "survival_brier":
-            above, below = np.where(late, 1 - survival, survival) ** 2 * there, there.astype(float)
+            self.above, self.below = np.where(late, 1 - survival, survival) ** 2, np.ones((len(survival), 1))
         else:
-            above, below = (~late & there).astype(float), np.where(there, 1 - survival, 0.0)
-        self.above, self.below = above, below
+            self.above, self.below = (~late).astype(float), 1 - survival
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        return self._scores(weights, slice(None))
+        """Return the score of every column under each row of `weights`: (draw, column)."""
+        known, w = self._known(weights)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((known @ self.above) / (w @ self.below))
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        out = np.empty(len(index))
-        for j in np.unique(index).tolist():
-            draws = np.flatnonzero(index == j)
-            out[draws] = self._scores(weights[draws], slice(j, j + 1))[:, 0]
-        return out
+        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
+        known, w = self._known(weights)
+        above, below = (part[:, index % part.shape[1]] for part in (self.above, self.below))  # one serves all
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.einsum("bn,nb->b", known, above) / np.einsum("bn,nb->b", w, below))
 
-    def _scores(self, weights: np.ndarray, columns: slice) -> np.ndarray:
+    def _known(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what those weigh whose fate is known, NaN where nobody was followed so long, and all weights."""
         w = self._weighted(weights).astype(float)
         beyond = self.censoring.until(w, self.time)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            known = np.where(self.case, self.censoring.weights(w), np.where(self.late & (w > 0), w / beyond, 0.0))
-            ratio = np.tensordot(known, self.above[:, columns], 1) / np.tensordot(w, self.below[:, columns], 1)
-        ratio = np.where(beyond[..., None] > 0, ratio, np.nan)  # followed until the horizon by nobody
-        return over_repeats(ratio.transpose(1, 2, 0), self.begun[columns]).T
+        late = np.divide(w, beyond, out=np.zeros(w.shape), where=self.late & (w > 0))
+        known = np.where(self.case, self.censoring.weights(w), late)
+        return np.where(beyond > 0, known, np.nan), w
+
+
+PARTS: dict[str, Any] = {
+    "uno_concordance": UnoKernel,
+    "survival_auc": HorizonRankKernel,
+    "survival_brier": HorizonMeanKernel,
+    "survival_observed_expected": HorizonMeanKernel,
+}

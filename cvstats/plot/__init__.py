@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .estimates import plot_intervals, plot_optimism, plot_win_rates
+from .forest import plot_forest
 from .studies import plot_bias, plot_coverage, plot_critical_difference, plot_dropping, plot_prior
 
 __all__ = [
-    "plot_bias", "plot_coverage", "plot_critical_difference", "plot_dropping", "plot_intervals", "plot_optimism",
-    "plot_prior", "plot_win_rates",
+    "plot_bias", "plot_coverage", "plot_critical_difference", "plot_dropping", "plot_forest", "plot_intervals",
+    "plot_optimism", "plot_prior", "plot_win_rates",
 ]  # fmt: skip

@@ -45,6 +45,7 @@ DEFAULTS = {
     "friedman_test": {},
     "nemenyi_test": {},
     "critical_difference": LEVEL | {"test": "nemenyi"},
+    "meta_analysis": LEVEL | {"scale": "auto"},
     "mcnemar_test": {"distribution": "exact"},
     "delong_test": LEVEL,
     "contrast": DRAWN | POOLED | {"strata": "auto", "keep_draws": False},

@@ -139,6 +139,17 @@ class TestLaws:
         gone = both.where(both["repeat"] == 0)
         np.testing.assert_allclose(cs.score(gone, metric), cs.score(cube, metric), atol=1e-12)
 
+    @EACH
+    def test_who_was_not_predicted_does_not_count(self, metric):
+        cube = cube_for(metric)
+        gone = np.arange(len(WHOLE)) % 7 == 0
+        few = cube.where(xr.DataArray(~gone, dims="sample") | (cube.configuration != "b"))
+        want = cs.score(cube, metric).values
+        want[1] = cs.score(cube.isel(sample=~gone), metric).values[1]
+        np.testing.assert_allclose(cs.score(few, metric), want, atol=1e-12)
+        nobody = cube.where(xr.DataArray(~gone, dims="sample"))
+        np.testing.assert_allclose(cs.score(nobody, metric), cs.score(cube.isel(sample=~gone), metric), atol=1e-12)
+
     def test_predicted_times_are_risks_turned_round(self):
         times = cs.as_cube(-RISK, WHOLE, event=EVENT, kind="value")
         for metric in (cs.uno_concordance, cs.survival_auc(5)):
