@@ -24,7 +24,7 @@ DEFAULTS = {
     "separate_cv": DRAWN | {"metric": "error_rate"},
     "classical_cv": DRAWN | {"metric": "error_rate"},
     "prior_reweighted_cv": DRAWN | {"metric": "error_rate"},
-    "optimism_curve": POOLED | {"times": 200},
+    "optimism_curve": POOLED | {"times": 200, "order": "random"},
     "precision_plan": LEVEL | {"times": 200},
     "confint": LEVEL,
     "kfold": {"repeats": 1, "stratified": True},
