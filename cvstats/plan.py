@@ -76,8 +76,8 @@ def precision_plan(
 
     References
     ----------
-    Bickel, Goetze, van Zwet (1997). Resampling fewer than n observations. Statistica Sinica 7, 1-31, for draws of
-    another size.
+    Bickel, Goetze, van Zwet (1997). Resampling fewer than n observations: gains, losses, and remedies for losses.
+    Statistica Sinica 7, 1-31. https://www.jstor.org/stable/24306056
 
     Examples
     --------
@@ -130,10 +130,8 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     by = asked.by
     needs = stand_in(by, asked.metrics, None)
     group, strata = units_of(cube, needs, asked.strata)
-    draws = Bootstrap(
-        data.n, asked.times, asked.rules.seed, group=group, strata=strata, check=label_check(cube, needs),
-        judging=False, ratio=ratio,
-    )  # fmt: skip
+    check = replace(label_check(cube, needs), judging=False)
+    draws = Bootstrap(data.n, asked.times, asked.rules.seed, group=group, strata=strata, check=check, ratio=ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
     if best < 0 or not len(place):

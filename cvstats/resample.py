@@ -68,8 +68,6 @@ class Bootstrap(Draws):
         (n,) codes within which units are drawn.
     check
         What draws must hold, so that the others are drawn again, keyed by draw and attempt; None when nothing need be.
-    judging
-        Whether the samples left out must pass the check too.
     ratio
         How many units a draw takes for each that there is: one, unless draws are to be as large as another data set.
     """
@@ -83,12 +81,11 @@ class Bootstrap(Draws):
         group: np.ndarray | None = None,
         strata: np.ndarray | None = None,
         check: LabelCheck | None = None,
-        judging: bool = True,
         ratio: float = 1.0,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.check, self.judging, self.ratio = check, judging, ratio
-        futile = check is not None and judging and not check.possible(group)  # drawing again would be
+        self.check, self.ratio = check, ratio
+        futile = check is not None and check.judging and not check.possible(group)  # drawing again would be
         self._check = None if futile else check
         self._hopeful: bool | None = None
         self._units = units = n if group is None else int(group.max()) + 1
@@ -117,10 +114,8 @@ class Bootstrap(Draws):
             for codes in (self.group, self.strata)
         )
         check = None if self.check is None else self.check.on(rows)
-        return Bootstrap(
-            int(rows.sum()), self.times, self.seed, group=group, strata=strata, check=check, judging=self.judging,
-            ratio=self.ratio,
-        )  # fmt: skip
+        n = int(rows.sum())
+        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
 
     def remembered(self) -> Draws:
         """Return draws that are made once by each process, while they take little memory."""
@@ -135,7 +130,7 @@ class Bootstrap(Draws):
         redrawn = np.zeros(len(counts), int)
         if self._check is None:
             return counts, redrawn
-        bad = np.flatnonzero(~self._check.pair(counts, self.judging))
+        bad = np.flatnonzero(~self._check.pair(counts))
         attempts = ATTEMPTS if bad.size and self._hope() else 0
         for attempt in range(1, attempts + 1):
             if not bad.size:
@@ -144,7 +139,7 @@ class Bootstrap(Draws):
                 draw = start + row
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
-            bad = bad[~self._check.pair(counts[bad], self.judging)]
+            bad = bad[~self._check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
@@ -155,7 +150,7 @@ class Bootstrap(Draws):
             trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
-                if self._check.pair(trials, self.judging).any():
+                if self._check.pair(trials).any():
                     self._hopeful = True
                     break
         return self._hopeful

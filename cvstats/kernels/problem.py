@@ -120,11 +120,12 @@ class LabelCheck:
     event: np.ndarray | None
     weight: np.ndarray | None
     n_classes: int
+    judging: bool = True  # whether the samples left out of a draw must hold it too
 
     def on(self, rows: np.ndarray) -> LabelCheck:
         """Return the check for some of the samples."""
         event, weight = (None if part is None else part[rows] for part in (self.event, self.weight))
-        return LabelCheck(self.requires, self.y[rows], event, weight, self.n_classes)
+        return replace(self, y=self.y[rows], event=event, weight=weight)
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
@@ -149,10 +150,10 @@ class LabelCheck:
         latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
         return np.asarray(first < latest)
 
-    def pair(self, counts: np.ndarray, judging: bool = True) -> np.ndarray:
+    def pair(self, counts: np.ndarray) -> np.ndarray:
         """Return which draws can choose (the counts) and, if they are to, judge (the samples left out)."""
         usable = self.chosen(counts)
-        return usable & self.chosen(counts == 0) if judging else usable
+        return usable & self.chosen(counts == 0) if self.judging else usable
 
     def possible(self, group: np.ndarray | None = None) -> bool:
         """Return whether some draw could be usable, so that drawing again is not futile.
