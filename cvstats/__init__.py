@@ -7,6 +7,7 @@ and where they live, stands once, in ``__init__.pyi``.
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,3 +30,21 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _in_notebooks() -> None:
+    """Where IPython runs, let results begin with their sentence."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+    def page(dataset: Any) -> Any:
+        return import_module("cvstats.report.summary").page_of(dataset)
+
+    def text(dataset: Any, printer: Any, cycle: bool) -> None:
+        printer.text(import_module("cvstats.report.summary").text_of(dataset))
+
+    if shell is not None:
+        shell.display_formatter.formatters["text/html"].for_type_by_name("xarray.core.dataset", "Dataset", page)
+        shell.display_formatter.formatters["text/plain"].for_type_by_name("xarray.core.dataset", "Dataset", text)
+
+
+_in_notebooks()

@@ -78,6 +78,7 @@ from .metrics import uno_concordance as uno_concordance
 from .metrics import youden as youden
 from .plan import precision_plan as precision_plan
 from .plot import plot_bias as plot_bias
+from .plot import plot_configurations as plot_configurations
 from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference
 from .plot import plot_dropping as plot_dropping
@@ -85,6 +86,7 @@ from .plot import plot_forest as plot_forest
 from .plot import plot_intervals as plot_intervals
 from .plot import plot_optimism as plot_optimism
 from .plot import plot_prior as plot_prior
+from .plot import plot_scores_by as plot_scores_by
 from .plot import plot_win_rates as plot_win_rates
 from .protocols.bootstrap import bbc as bbc
 from .protocols.bootstrap_winner import winner as winner
@@ -112,6 +114,7 @@ from .read import read_predictions as read_predictions
 from .read import write_cube as write_cube
 from .report import report_html as report_html
 from .report import report_text as report_text
+from .report import summary as summary
 from .resample import bootstrap as bootstrap
 from .resample import jackknife as jackknife
 from .resample import subsample as subsample

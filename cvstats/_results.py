@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -45,10 +47,27 @@ def result(
         labels["test"] = method
     if not all(name in known and known[name].values[()] == value for name, value in labels.items()):
         dataset = dataset.assign_coords(labels)
+    describe(dataset)
     dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}
     if cube is not None:
         dataset.attrs["cube_hash"] = cube_hash(cube)
     return dataset
+
+
+def describe(dataset: xr.Dataset) -> None:
+    """Give every variable that no user made its name for people and a sentence."""
+    words = variable_words()
+    for name, variable in dataset.variables.items():
+        if str(name) in words and (name in dataset.data_vars or not variable.ndim):
+            long_name, description = words[str(name)]
+            variable.attrs = {"long_name": long_name, "description": description}
+
+
+@cache
+def variable_words() -> dict[str, tuple[str, str]]:
+    """Return the name for people and the one-sentence description of every variable that results may hold."""
+    table = json.loads((files("cvstats") / "data" / "variables.json").read_text(encoding="utf-8"))
+    return {name: (long_name, description) for name, (long_name, description) in table.items()}
 
 
 def qualifiers(

@@ -265,9 +265,7 @@ def _constant_in_folds(planes: np.ndarray, folds: np.ndarray | None) -> np.ndarr
 def _first_alike(cube: xr.DataArray) -> np.ndarray:
     """Return, for each configuration, the position of the first with identical predictions (by hash, not in pairs)."""
     digest = by_chunk(cube, _digests) if cube.chunks is not None else _digests(cube)
-    codes, _ = pd.factorize(digest.values)
-    first = np.full(codes.max() + 1, len(codes))
-    np.minimum.at(first, codes, np.arange(len(codes)))
+    _, first, codes = np.unique(digest.values.astype(str), return_index=True, return_inverse=True)
     return np.asarray(first[codes])
 
 

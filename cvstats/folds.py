@@ -125,6 +125,7 @@ def separate_folds(
     k1: int | str,
     *,
     repeats: int = 1,
+    groups: ArrayLike | xr.DataArray | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> xr.DataArray:
     """Deal each of two classes into folds of its own, for data whose classes were sampled separately.
@@ -141,13 +142,17 @@ def separate_folds(
         Folds of class 0 and of class 1, 2 up to the size of the class; ``"loo"`` leaves out one sample of it at a time.
     repeats : int
         The number of random partitions.
+    groups : array-like, optional
+        Cluster ids (one per sample) that are never split; each must lie in one class. Folds are then as even as whole
+        groups allow, and ``"loo"`` leaves out one group at a time.
     rng : int or numpy.random.Generator, optional
         Seed or generator; the same seed gives the same folds.
 
     Returns
     -------
     xarray.DataArray
-        ``fold(sample, repeat)``, integers from 0 within each class, with the coordinate ``label``.
+        ``fold(sample, repeat)``, integers from 0 within each class, with the coordinates ``label`` and, if given,
+        ``group``.
 
     References
     ----------
@@ -165,18 +170,30 @@ def separate_folds(
     repeats = check_count(repeats, "repeats")
     generator = check_rng(rng)
     names, codes = _two_classes(label, "labels", " for separate folds")
+    group = None if groups is None else align_groups(groups, label).values
+    unit = np.arange(label.size) if group is None else pd.factorize(group)[0]
+    what = "samples" if group is None else "groups"
+    if mixed := set(unit[codes == 0]) & set(unit[codes == 1]):
+        raise InputError(
+            f"`groups`: {len(mixed)} groups hold samples of both classes, so that classes cannot be dealt separately; "
+            "use kfold(groups=...)."
+        )
     fold = np.empty((repeats, label.size), np.intp)
     for code, (argument, asked) in enumerate([("k0", k0), ("k1", k1)]):
         member = codes == code
-        size = int(member.sum())
+        own, size = unit[member], len(np.unique(unit[member]))
         count = size if asked == "loo" else check_count(asked, argument, minimum=2)
         if count > size or count < 2:
             raise InputError(
-                f"`{argument}`={asked!r}: class {show(names[[code]])} has {size} samples, so it can be dealt into 2 to "
+                f"`{argument}`={asked!r}: class {show(names[[code]])} has {size} {what}, so it can be dealt into 2 to "
                 f"{size} folds; lower `{argument}` or collect more."
             )
-        fold[:, member] = deal(np.zeros(size, np.intp), count, repeats, generator)
-    return labelled(fold, label)
+        together = np.zeros(len(own), np.intp)
+        if group is None:
+            fold[:, member] = deal(together, count, repeats, generator)
+        else:
+            fold[:, member] = deal_groups(pd.factorize(own)[0], together, count, repeats, generator)
+    return labelled(fold, label, group)
 
 
 def _two_classes(label: xr.DataArray, argument: str, purpose: str = "") -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +216,8 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     xarray.Dataset
         The masks ``train(pair, sample[, repeat])`` (everything but ``U_i`` and ``V_j``) and ``test`` (both), and
         ``partner``: at which place of the cube's ``partner`` dim to put the prediction of a test sample (-1 for
-        training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j.
+        training samples). The coordinates ``fold0(pair)`` and ``fold1(pair)`` are i and j, and ``fold`` is the design
+        itself: ``tidy(pairs(fold))`` is all that another program needs to train and to save predictions.
 
     Notes
     -----
@@ -224,7 +242,7 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
     i, j = xr.DataArray(fold0, dims="pair"), xr.DataArray(fold1, dims="pair")
     test = (fold == i.where(first, j)).transpose("pair", *fold.dims)
     partner = j.where(first, i).where(test, OUTSIDE).transpose("pair", *fold.dims)
-    coords = {"fold0": ("pair", fold0), "fold1": ("pair", fold1)}
+    coords = {"fold0": ("pair", fold0), "fold1": ("pair", fold1), "fold": fold.variable}
     return xr.Dataset({"train": ~test, "test": test, "partner": partner}, coords)
 
 

@@ -76,8 +76,8 @@ def precision_plan(
 
     References
     ----------
-    Bickel, Goetze, van Zwet (1997). Resampling fewer than n observations: gains, losses, and remedies for losses.
-    Statistica Sinica 7, 1-31. https://www.jstor.org/stable/24306056
+    Efron (1979), doi:10.1214/aos/1176344552, for the bootstrap; Bickel, Goetze, van Zwet (1997). Resampling fewer than
+    n observations: gains, losses, and remedies for losses. Statistica Sinica 7, 1-31, for draws of another size.
 
     Examples
     --------

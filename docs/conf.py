@@ -156,9 +156,25 @@ def copy_vignettes(app: Sphinx) -> None:
             shutil.copyfile(path, copy)
 
 
+PUBLIC = "|".join(sorted((name for name in cvstats.__all__ if not name.startswith("_")), key=len, reverse=True))
+NAMED = re.compile(rf"(?<![`\w}}])`(?:cs\.)?({PUBLIC})(?:\(\))?`(?!`)")
+
+
+def link_names(app: Sphinx, page: str, source: list[str]) -> None:
+    """Link public names in the Markdown pages, which are plain code there so that they read well on a code host too."""
+    if (HERE / f"{page}.md").is_file():
+        parts = re.split(
+            r"(^```.*?^```$|^#[^\n]*$)", source[0], flags=re.MULTILINE | re.DOTALL
+        )  # code and headings stay
+        source[0] = "".join(
+            NAMED.sub(r"{py:obj}`~cvstats.\1`", part) if at % 2 == 0 else part for at, part in enumerate(parts)
+        )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what is above."""
     app.connect("builder-inited", copy_vignettes, priority=1)
+    app.connect("source-read", link_names)
     app.connect("html-page-context", group_sidebar, priority=900)
     app.add_post_transform(Captions)
     app.add_post_transform(Identifiers)

@@ -187,7 +187,7 @@ def test_columns_labels_kind_and_threshold(tmp_path, capsys):
 
 def test_compare_lists_the_best_set(table, capsys):
     assert run("compare", table, *FAST) == OK
-    assert "of 3 configurations cannot be told from the best AUC at the 95% level (seed 1)" in capsys.readouterr().out
+    assert "of 3 configurations cannot be excluded as the best AUC at the 95% level (seed 1)" in capsys.readouterr().out
     assert run("compare", table, "--csv", *FAST) == OK
     found = pd.read_csv(io.StringIO(capsys.readouterr().out))
     assert found.configuration.tolist() == found.sort_values("difference", ascending=False).configuration.tolist()
@@ -204,6 +204,23 @@ def test_compare_two_configurations_and_families(table, capsys):
     assert capsys.readouterr().out.startswith("Difference in AUC, a - b: ")
     assert run("compare", "--a", "family=forest", "--b", "family=tree", "--csv", *FAST) == OK
     assert "p_value" in capsys.readouterr().out
+
+
+def test_compare_takes_patterns(table, capsys):
+    assert run("compare", table, "--a", "a", "--b", "[bc]", "--json", *FAST) == OK
+    found = json.loads(capsys.readouterr().out)
+    expected = cs.contrast(cs.read_predictions(table), "auc", a="a", b=["b", "c"], times=60, rng=1)
+    assert found["estimate"] == pytest.approx(float(expected.estimate))
+
+
+def test_help_says_when_not_to_rely_on_a_method(capsys):
+    assert run("help", "tt") == OK
+    out = capsys.readouterr().out
+    assert "Chooses on each fold alone, judges on the fold" in out
+    assert "doi:10.1214/08-AOAS224" in out
+    assert "Parameters" not in out
+    assert run("help", "winer") == BAD_INPUT
+    assert "did you mean 'winner'" in capsys.readouterr().err
 
 
 def test_compare_refuses(table, capsys):

@@ -460,3 +460,22 @@ def test_no_move_or_swap_of_groups_would_balance_better(seed):
             swapped = fold.copy()
             swapped[[group, partner]] = fold[[partner, group]]
             assert cost(swapped) >= reached - 1e-6
+
+
+def test_separate_folds_keep_groups_whole():
+    label = np.repeat(["ill", "well"], [24, 40])
+    group = np.r_[np.arange(24) // 3, 100 + np.arange(40) // 2]
+    fold = separate_folds(label, 4, 5, groups=group, repeats=3, rng=2)
+    for repeat in range(3):
+        one = fold.isel(repeat=repeat).values
+        assert all(len(set(one[group == name])) == 1 for name in np.unique(group))
+        assert np.bincount(one[label == "ill"]).tolist() == [6] * 4
+        assert np.bincount(one[label == "well"]).tolist() == [8] * 5
+    assert fold["group"].values.tolist() == group.tolist()
+    assert int(pairs(fold).sizes["pair"]) == 20
+    alone = separate_folds(label, "loo", 2, groups=group, rng=1)
+    assert len(np.unique(alone.values[label == "ill"])) == 8
+    with pytest.raises(InputError, match="class 'ill' has 8 groups, so it can be dealt into 2 to 8 folds"):
+        separate_folds(label, 9, 2, groups=group)
+    with pytest.raises(InputError, match="1 groups hold samples of both classes"):
+        separate_folds(label, 2, 2, groups=np.r_[group[:24], 0, group[25:]])

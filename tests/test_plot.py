@@ -347,3 +347,31 @@ def test_win_rates_without_a_usable_draw_are_refused():
         out = cs.bbc(cube, "auc", times=40, rng=1)
     with pytest.raises(cs.InputError, match="has no win rates to draw: none of its draws was usable"):
         cs.plot_win_rates(out)
+
+
+def test_configurations_draw_the_set():
+    best = cs.best_set(cs.simulate_cube(60, 8, rng=1), "accuracy", times=60, rng=1)
+    ax = cs.plot_configurations(best, top=5)
+    drawn = np.concatenate([line.get_xdata() for line in ax.lines if line.get_marker() == "o"])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(best["difference"].values)[-5:])
+    assert len(ax.get_yticklabels()) == 5
+    with pytest.raises(cs.InputError, match="best_set"):
+        cs.plot_configurations(cs.cvt(cs.simulate_cube(20, 2, rng=1), "accuracy"))
+
+
+def test_scores_by_a_tuning_value():
+    cube = cs.simulate_cube(60, 6, rng=1).assign_coords(
+        C=("configuration", [0.01, 0.1, 1, 10, 100, np.nan]), kernel=("configuration", list("abcabc"))
+    )
+    scores = cs.score(cube, "accuracy")
+    ax = cs.plot_scores_by(scores, "C", family="kernel")
+    assert ax.get_xscale() == "log"
+    drawn = np.concatenate([line.get_ydata() for line in ax.lines[:-1]])
+    np.testing.assert_allclose(np.sort(drawn), np.sort(scores.values[:5]))
+    circled = ax.lines[-1].get_ydata()
+    assert float(np.ravel(circled)[0]) == scores.values[:5].max()
+    assert [text.get_text() for text in cs.plot_scores_by(scores, "kernel").get_xticklabels()] == ["a", "b", "c"]
+    with pytest.raises(cs.InputError, match="no coordinate over 'configuration'; there are"):
+        cs.plot_scores_by(scores, "gamma")
+    with pytest.raises(cs.InputError, match="alone"):
+        cs.plot_scores_by(cube, "C")

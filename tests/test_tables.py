@@ -435,6 +435,6 @@ def test_different_winners_get_a_warning_and_a_column():
 def test_a_list_is_printed_with_decimals_of_its_own():
     ours, _, _ = list_results()
     lines = format_table(ours).splitlines()
-    assert lines[0].split()[:3] == ["metric", "Estimate", "SE"]
+    assert lines[0].split()[:3] == ["metric", "Estimate", "95%"]
     assert [line.split()[0] for line in lines[2:]] == ["auc", "brier", "sensitivity"]
     assert " By" not in lines[0]

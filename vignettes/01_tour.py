@@ -78,7 +78,7 @@ print(f"AUC on the samples that chose it: {naive.estimate.item():.3f}")
 #
 # `winner` repeats the choice many times. It draws patients with replacement, lets the drawn ones choose a
 # configuration, and lets those who were *not* drawn judge the choice. Whoever judges never took part in choosing, so
-# nothing is gained by luck.
+# a configuration that won by luck is judged without that luck.
 
 # %%
 honest = cs.winner(cube, "auc", times=TIMES, rng=1)

@@ -20,8 +20,9 @@ EXAMPLES = """examples:
   cvstats report predictions.csv                 report.html for your own predictions
   cvstats report run.parquet --metric accuracy --positive case -o case.html
   cvstats estimate predictions.csv --json        the numbers, for a script
-  cvstats compare predictions.csv                which configurations cannot be told from the best
+  cvstats compare predictions.csv                which configurations cannot be excluded as the best
   cvstats compare predictions.csv --a svm --b forest
+  cvstats help winner                            what a method does, and when not to rely on it
   cvstats describe predictions.csv               what is in the file
   cvstats convert caret.csv cube.nc              any layout to a cube, or to a long table (.csv, .parquet)
   cvstats verify report.html predictions.csv     does the report follow from these predictions?
@@ -95,8 +96,8 @@ def parser() -> Parser:
 
     example = 'compare predictions.csv --a family=forest --b "ridge C=1"'
     compare = command("Compare configurations", example, _estimating, _output)
-    family = "a configuration, or coordinate=value for a family; repeat to list a family. Without --a and --b: which "
-    family += "configurations cannot be told from the best"
+    family = "a configuration, a pattern such as 'svm*', or coordinate=value for a family; repeat to list a family. "
+    family += "Without --a and --b: which configurations cannot be excluded as the best"
     compare.add_argument("--a", action="append", metavar="NAME", help=family)
     compare.add_argument("--b", action="append", metavar="NAME", help="what to compare it with; differences are a - b")
 
@@ -108,6 +109,12 @@ def parser() -> Parser:
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     _forcing(convert)
+
+    explain = commands.add_parser(
+        "help", help="Say what a method does, and when not to rely on it", formatter_class=Help
+    )
+    explain.add_argument("name", metavar="METHOD", help="a function, such as winner or best_set")
+    explain.add_argument("--debug", action="store_true", help="show the traceback when something fails")
 
     again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv")
     again.add_argument("--inner", metavar="FILE", help="cube of inner predictions, if the report was made with them")
@@ -160,6 +167,9 @@ def _models(made: Parser) -> None:
     group.add_argument("--by", metavar="NAME", help="the metric that chooses, when --metric lists several (auc,brier)")
     group.add_argument("--cut", metavar="RULE", help="learn the threshold: a metric (youden, f1), or sensitivity=0.9")
     group.add_argument("--subgroup", metavar="NAME", help="judge within each level of this column")
+    group.add_argument(
+        "--prior", metavar="LABEL=P", help="the class's probability in the population, if it is not its share here"
+    )
 
 
 def _output(made: Parser) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
+import inspect
 import json
 import re
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -19,6 +22,7 @@ import cvstats
 from cvstats._check import InputError, nearest, plain, show
 from cvstats.compare import best_set, contrast
 from cvstats.formats.long import guarded
+from cvstats.protocols import PROTOCOLS
 from cvstats.read import write_cube
 from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
@@ -29,13 +33,13 @@ from cvstats.report.remarks import looking_remarks
 from cvstats.report.sections import decision_table, decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
-from .inputs import check_target, cut_of, inner_of, read
+from .inputs import check_target, cut_of, inner_of, prior_of, read
 from .progress import bars, clear, stage
 from .verify import verify
 
 # options of a report in the order of a command that makes it again, and those that need not be written out
-WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup inner regime preprocessing "
-WRITTEN += "title draws level"
+WRITTEN = "example positive format labels kind threshold encoding metric by cut subgroup prior inner regime "
+WRITTEN += "preprocessing title draws level"
 USUAL = {"format": "auto", "encoding": "utf-8", "regime": "cv"}
 
 
@@ -43,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Run one command and return its exit code; warnings become lines on stderr."""
     command: dict[str, Callable[[argparse.Namespace], int | None]]
     command = {"report": report, "estimate": estimate, "compare": compare, "describe": describe, "convert": convert}
-    command["verify"] = verification
+    command |= {"verify": verification, "help": explain}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -70,6 +74,7 @@ def _analysis(options: argparse.Namespace) -> Analysis:
     stage("Estimating")
     metrics: Any = re.split(r",(?![^(]*\))", options.metric) if options.metric else [None]
     asked = {"by": options.by, "adjust": cut_of(options.cut), "subgroup": options.subgroup}
+    asked["prior"] = prior_of(options.prior)
     plan = (inner, options.regime, options.draws, options.seed, options.level, bars())
     return Analysis(cube, metrics if len(metrics) > 1 else metrics[0], *plan, **asked)
 
@@ -100,7 +105,7 @@ def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
     command = ["cvstats", "report", *options.files]
     for columns in options.columns:
         command += ["--columns", columns]
-    settings = {**vars(options), "metric": options.metric or analysis.metric.name, "level": f"{options.level:g}"}
+    settings = {**vars(options), "metric": options.metric or analysis.named[0], "level": f"{options.level:g}"}
     for name in [*WRITTEN.split(), "seed"]:
         if settings[name] not in (None, USUAL.get(name)):
             command += [f"--{name}", str(settings[name])]
@@ -170,7 +175,7 @@ def estimate_table(analysis: Analysis) -> pd.DataFrame:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Print which configurations are as good as the best, or the difference of two."""
+    """Print which configurations cannot be excluded as the best, or the difference of two."""
     if (options.a is None) != (options.b is None):
         raise InputError("give both --a and --b, or neither.")
     cube = read(options)
@@ -203,10 +208,13 @@ def _side(cube: xr.DataArray, names: list[str], option: str) -> Any:
             if value not in values:
                 raise InputError(f"{option}: no configuration has {coordinate} {value!r}; found {show(values)}.")
             return {coordinate: values[value]}
+    chosen: list[str] = []
     for name in names:
-        if name not in known:
+        alike = [name] if name in known else fnmatch.filter(known, name)
+        if not alike:
             raise InputError(f"{option}: no configuration {name!r}{nearest(name, known)}; found {show(known)}.")
-    return known[names[0]] if len(names) == 1 else [known[name] for name in names]
+        chosen += [one for one in alike if one not in chosen]
+    return known[chosen[0]] if len(chosen) == 1 else [known[name] for name in chosen]
 
 
 def _best_first(found: xr.Dataset) -> pd.DataFrame:
@@ -221,7 +229,7 @@ def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
     columns = ["configuration", "estimate", "difference", "std_error", "p_value"]
     level, metric = words.level_words(float(found["conf_level"])), words.metric_words(found["metric"].item())
     write(
-        f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be told from the best "
+        f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be excluded as the best "
         f"{metric} at the {level} level (seed {options.seed}).\n"
     )
     write(format_table(inside, values=columns, stars=False, digits=words.decimals(found["std_error"].values)))
@@ -281,6 +289,22 @@ def verification(options: argparse.Namespace) -> int:
     clear()
     write(text)
     return code
+
+
+def explain(options: argparse.Namespace) -> None:
+    """Print what a function does and when not to rely on it, from its own documentation."""
+    known = [name for name in dir(cvstats) if callable(getattr(cvstats, name))]
+    if options.name not in known:
+        raise InputError(f"no function {options.name!r}{nearest(options.name, known)}; found {show(known)}.")
+    text = inspect.getdoc(getattr(cvstats, options.name)) or ""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}$", text, flags=re.MULTILINE)
+    protocol = PROTOCOLS.get(options.name)
+    write(parts[0].strip())
+    if protocol is not None and protocol.chooses != "see below":
+        write(f"\nChooses on {protocol.chooses}, judges on {protocol.judges}. {protocol.remark}")
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        if title in ("Notes", "References"):
+            write(f"\n{title}\n{textwrap.indent(body.strip(), '  ')}")
 
 
 def _json(value: Any) -> None:

@@ -113,6 +113,20 @@ def cut_of(text: str | None) -> Any:
     return cut(**least)  # type: ignore[arg-type]
 
 
+def prior_of(text: str | None) -> dict[Any, float] | None:
+    """Return the class probabilities that ``--prior`` names."""
+    found = {}
+    for part in (text or "").split(",") if text else ():
+        label, equals, value = part.rpartition("=")
+        try:
+            found[_natural(label)] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not label:
+            raise InputError(f"--prior takes LABEL=PROBABILITY, such as ill=0.02; got {part!r}.")
+    return found or None
+
+
 def inner_of(name: str | None) -> xr.DataArray | None:
     """Return the cube of inner predictions, if one is named."""
     if name is None:

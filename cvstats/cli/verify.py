@@ -26,7 +26,7 @@ from cvstats.report.record import (
 )
 from cvstats.tables.words import count, printable, several
 
-from .inputs import cut_of, inner_of, read
+from .inputs import cut_of, inner_of, prior_of, read
 from .progress import bars, stage
 
 SAME, DIFFERENT = 0, 1  # exit codes
@@ -87,6 +87,7 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
     how = (asked["regime"], asked["draws"], asked["seed"], asked["level"])
     several_of = asked["metrics"] if len(asked["metrics"]) > 1 else asked["metrics"][0]
     decision = {"by": asked["by"], "adjust": cut_of(threshold and threshold[1]), "subgroup": asked["subgroup"]}
+    decision["prior"] = prior_of(asked["prior"])
     return Analysis(cube, several_of, inner, *how, progress=bars(), **decision)
 
 

@@ -134,6 +134,11 @@ def batch(
     return Batch(values, others, cells, by, coords, named)
 
 
+def in_cells(bad: xr.DataArray) -> str:
+    """Return in how many cells something is so, nothing where there is one cell only."""
+    return f" in {int(bad.sum())} of {bad.size} cells" if bad.size > 1 else ""
+
+
 def as_numbers(x: object, argument: str = "x") -> xr.DataArray:
     """Return `x` unless it is no DataArray of numbers."""
     if not isinstance(x, xr.DataArray):

@@ -14,6 +14,7 @@ from cvstats.cube.arrays import check_cube, map_batches, problem
 from cvstats.kernels.placements import delong, placements
 from cvstats.metrics import bound_metric
 
+from .batch import in_cells
 from .location import wald
 
 
@@ -75,8 +76,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
         data = problem(part.isel(configuration=list(places)), accuracy)
         p = data.read("label")[..., 0]
         seen = ~np.isnan(p).any(axis=1)
-        y = data.y if data.y.ndim == 1 else data.y[:, 0]
-        right = p[seen] == y[seen, None]
+        right = p[seen] == data.y[seen, None]
         n_a, n_b, n = int((right[:, 0] & ~right[:, 1]).sum()), int((right[:, 1] & ~right[:, 0]).sum()), int(seen.sum())
         off = n_a + n_b
         if distribution == "exact":
@@ -151,7 +151,6 @@ def delong_test(
         first, second = one_configuration(cube, a, "a"), one_configuration(other, b, "b")
         _refuse(other, "delong_test")
     _refuse(cube, "delong_test")
-    flat: list[bool] = []
 
     def one(part: xr.DataArray, companion: xr.DataArray | None) -> xr.Dataset:
         if companion is None:
@@ -166,15 +165,15 @@ def delong_test(
         variance, both = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], np.trace(covariance)
         # rounding leaves a trace where the two have equal placements
         found = wald(area[0] - area[1], np.sqrt(variance) if variance > 1e-13 * both else np.nan, df, level)
-        flat.append(bool(np.isnan(found["statistic"])))
         std_error = np.sqrt(np.diag(covariance))
         own = {"estimate_a": area[0], "estimate_b": area[1], "std_error_a": std_error[0], "std_error_b": std_error[1]}
         return xr.Dataset({**found, **own, "n": n})
 
     out = map_batches(one, cube, other)
-    if any(flat):
-        cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
-        warn(f"delong_test: no variance to test against (one class, equal rankings or perfect separation){cells}: NaN.")
+    flat = out["statistic"].isnull()
+    if bool(flat.any()):
+        reason = "no variance to test against (one class, equal rankings or perfect separation)"
+        warn(f"delong_test: {reason}{in_cells(flat)}: NaN.")
     kind, interval = ("DeLong test (paired)", "normal") if other is None else ("DeLong test (unpaired)", "t")
     call = call_text("delong_test", a=a, b=b, other=other, level=level)
     return result(out, method=kind, metric="auc", conf_level=level, interval=interval, call=call, cube=cube)
@@ -200,9 +199,8 @@ def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     if data.n_classes != 2 or data.p.ndim == 4:
         raise InputError("delong_test is for two classes; compare multi-class AUCs with contrast().")
     seen = ~np.isnan(data.p).any(axis=(1, 2))
-    y = (data.y if data.y.ndim == 1 else data.y[:, 0])[seen]
     scores = np.moveaxis(data.p[seen], 0, -1)  # configuration, repeat, sample
-    over, under = placements(np.asarray(scores, float), y == 1)
+    over, under = placements(np.asarray(scores, float), data.y[seen] == 1)
     return *delong(over.mean(axis=1), under.mean(axis=1)), int(seen.sum())
 
 

@@ -20,8 +20,9 @@ from cvstats.protocols.bootstrap import warn_once
 from cvstats.protocols.common import final_choice
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws
-from cvstats.select import Mixture, select_best
+from cvstats.select import Mixture, ranking, select_best
 
+from .batch import in_cells
 from .configurations import family
 from .location import check_size, wald
 
@@ -146,7 +147,6 @@ def contrast(
     ]
     plain_choice = chooser is bound and all(one.plain for one in rules)
     single = plain_choice and len(ours) == 1 and len(theirs) == 1
-    flat: list[bool] = []
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         pair, inside = _common(part, ours, theirs)
@@ -161,7 +161,6 @@ def contrast(
         error, df = np.sqrt(variance), units - 1.0
         noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
         tested = error if error > noise and df > 0 else np.nan
-        flat.append(bool(np.isnan(tested)))
         out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
         if margin is not None:
             out |= _within(bound.sign * out["estimate"], tested, df, margin)
@@ -170,9 +169,9 @@ def contrast(
         return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out, coords=coords)
 
     out = map_batches(one, cube)
-    if any(flat):
-        cells = f" in {sum(flat)} of {len(flat)} cells" if len(flat) > 1 else ""
-        notes.append(f"the difference does not vary over draws{cells}, so it cannot be tested: NaN")
+    flat = out["conf_low"].isnull()
+    if bool(flat.any()):
+        notes.append(f"the difference does not vary over draws{in_cells(flat)}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
     kind = "contrast of tuned families" if plain_choice else "contrast of decisions"
     kind = "paired bootstrap contrast" if single else kind
@@ -218,7 +217,6 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
 
 
 def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int, strata: Any) -> Draws:
-
     if given is None:
         return make_draws(cube, metric, times, seed, strata)
     if isinstance(given, xr.DataArray) and "sample" in given.indexes:  # of all samples, those at hand
@@ -255,15 +253,43 @@ def _families(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Dra
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
-    values = value[0] - value[1]
-    kept = ~np.isnan(values)
-    means, variance = [np.nan, np.nan], np.nan
-    if kept.sum() > 1:
-        means = [float(side[kept].mean()) for side in value]
-        chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
-        variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    means, variance, values = tuned_difference(value, standing)
     sides = _sides(means, [choice.value for choice in choices], [choice.label for choice in choices])
     return sides, variance, values, np.concatenate([choice.scores for choice in choices])
+
+
+def tuned_difference(
+    value: Sequence[np.ndarray], standing: Sequence[np.ndarray]
+) -> tuple[list[float], float, np.ndarray]:
+    """Return the means of two tuned families over draws, the variance of their difference, and the differences.
+
+    `value` is what judges the draw's winner of either family, `standing` that winner's score on all samples.
+    """
+    values = value[0] - value[1]
+    kept = ~np.isnan(values)
+    if kept.sum() < 2:
+        return [np.nan, np.nan], np.nan, values
+    chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
+    variance = KAPPA * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    return [float(side[kept].mean()) for side in value], variance, values
+
+
+def best_of_families(
+    metric: Metric, names: np.ndarray, tables: Sequence[np.ndarray], keys: np.ndarray, seed: int
+) -> dict[Any, tuple[np.ndarray, np.ndarray, int]]:
+    """Return what judges the best of every family in every draw, its score on all samples, and the final best.
+
+    `tables` hold the scores (draw, configuration) in the bag, out of it and on all samples; `names` the family of every
+    column, `keys` what breaks its ties. With these `tuned_difference` is `contrast` of families, from one bootstrap.
+    """
+    inside, outside, plain = tables
+    order, found = ranking(metric.sign * inside, keys, seed), {}
+    draw = np.arange(len(inside))
+    for name in dict.fromkeys(names.tolist()):
+        best = order[draw, (names == name)[order].argmax(axis=1)]  # the first of the family among the ranked
+        own = np.where(names == name, metric.sign * plain[0], -np.inf)
+        found[name] = outside[draw, best], plain[0][best], int(own.argmax())
+    return found
 
 
 def _decisions(

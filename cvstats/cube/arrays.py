@@ -291,6 +291,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         str(coords["kind"].values.item()),
         None if threshold is None else float(threshold),
         models(cube, metric.name, y, n_classes) if metric is not None and ranks and "partner" in cube.dims else None,
+        cube.sizes.get("partner", 1),
         finite=metric.name if metric is not None and not ranks and metric.uses in ("value", "margin") else "",
         compete=compete,
         horizon=coords["horizon"].values.astype(float).reshape(-1) if "horizon" in coords else None,

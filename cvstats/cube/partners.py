@@ -43,3 +43,26 @@ def models(cube: xr.DataArray, metric: str, y: np.ndarray, n_classes: int) -> np
     number[~held] = -1
     both = [np.isin(number, number[np.broadcast_to(side, number.shape)]) for side in (first, second)]
     return np.where(both[0] & both[1], number, -1)
+
+
+def by_pairs(cube: xr.DataArray, metric: str, y: np.ndarray, n_classes: int) -> xr.DataArray:
+    """Return an ordinary cube whose repeats are the models of a separate-sampling cube in memory, one fold in each.
+
+    That fold holds the samples the model left out, of both classes; no other sample is in a fold of this repeat.
+    """
+    number = models(cube, metric, y, n_classes)
+    found = [(repeat, one) for repeat in range(number.shape[1]) for one in np.unique(number[:, repeat]) if one >= 0]
+    last = ("repeat", "partner") if "repeat" in cube.dims else ("partner",)
+    wide = cube.transpose("sample", ..., *last)
+    values = wide.values.reshape(*wide.shape[: -len(last)], *number.shape[1:])
+    out, fold = np.full((*values.shape[:-2], len(found)), np.nan), np.full((len(y), len(found)), -1)
+    for place, (repeat, one) in enumerate(found):
+        rows, partner = np.nonzero(number[:, repeat] == one)
+        out[rows, ..., place] = values[rows, ..., repeat, partner]
+        fold[rows, place] = 0
+    dims = ("sample", *wide.dims[1 : -len(last)], "repeat")
+    kept = {
+        name: coord.variable for name, coord in cube.coords.items() if not {"partner", "repeat"} & {name, *coord.dims}
+    }
+    coords = {**kept, "repeat": np.arange(len(found)), "fold": (("sample", "repeat"), fold)}
+    return xr.DataArray(out, dims=dims, coords=coords, name=cube.name)

@@ -23,7 +23,7 @@ from cvstats.cube.make import as_cube
 from ._columns import constant, first_codes, is_number, natural, numbers_of, numeric, texts
 from ._layout import Hints, Parsed
 
-KEYS = ("sample", "configuration", "repeat")
+KEYS = ("sample", "configuration", "partner", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
 RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
@@ -105,7 +105,7 @@ class Assembly:
         for name in (*self.keys, *(name for name in (*PER_SAMPLE, "fold") if name in present)):
             codes = self.axes[name].codes(frame[name], part.text)
             self.pieces[name].append(codes)
-            if name in self.keys and (codes < 0).any():
+            if name in self.keys and name != "partner" and (codes < 0).any():
                 raise InputError(f"column {name!r} is missing in {self._where(np.flatnonzero(codes < 0), part)}.")
         part.frame = frame[[name for name in (*part.values.values(), *self.extras) if name in frame.columns]]
 
@@ -133,6 +133,7 @@ class Assembly:
         """Return the cube of the rows, and the facts for its load report."""
         first, axes = self.first, self.axes
         self.codes = {name: np.concatenate(pieces) for name, pieces in self.pieces.items()}
+        own = self._no_partner()
         self.shape = [len(axes[name].places) for name in self.keys]
         cells, dims, shape = int(np.prod(self.shape)), list(self.keys), list(self.shape)
         self._refuse_sparse(cells)
@@ -172,7 +173,7 @@ class Assembly:
             groups=given.get("group"), weights=given.get("weight"), event=given.get("event"),
             kind=hints.kind or first.kind, positive=positive, threshold=first.threshold,
         )  # fmt: skip
-        return cube.assign_coords(extras), {
+        return cube.assign_coords({**own, **extras}), {
             "rows": sum(part.rows for part in self.parts),
             "missing_cells": missing,
             "averaged_repeats": any(part.averaged for part in self.parts),
@@ -181,6 +182,18 @@ class Assembly:
             "blank_rows": int((~predicted).sum()),
             "row_order": self._row_order(),
         }
+
+    def _no_partner(self) -> dict[str, Any]:
+        """Return a column called partner that says something else of each sample: a partner has several predictions."""
+        if "partner" not in self.keys:
+            return {}
+        if not constant(self.codes["sample"], self.codes["partner"]):
+            if len(bad := np.flatnonzero(self.codes["partner"] < 0)):
+                raise InputError(f"column 'partner' is missing in {self._where(bad)}.")
+            return {}
+        self.keys.remove("partner")
+        first = first_codes(self.codes["sample"], self.codes["partner"])
+        return {"partner": ("sample", self.axes["partner"].taken(first))}
 
     def _place(self, order: Sequence[str], stop: int | None = None) -> np.ndarray:
         """Return the place of the rows among all cells, with the dims in an order."""
@@ -196,10 +209,10 @@ class Assembly:
 
     def _refuse_sparse(self, cells: int) -> None:
         if cells * len(self.first.values) > SPARSE_CELLS and cells > SPARSE_SHARE * self.total:
-            n, m, r = (*self.shape, 1)[:3]
+            n, m, *r = self.shape
             raise InputError(
-                f"{self.total:,} rows name {n:,} samples, {m:,} configurations and {r:,} repeats, so that "
-                f"{100 * (1 - self.total / cells):.1f} % of the cube would be empty. Is one of these columns not "
+                f"{self.total:,} rows name {n:,} samples, {m:,} configurations and {int(np.prod(r)):,} repeats, so "
+                f"that {100 * (1 - self.total / cells):.1f} % of the cube would be empty. Is one of these columns not "
                 "what its name says? Map them with columns={...}."
             )
 
@@ -274,7 +287,7 @@ class Assembly:
     def _folds(self, predicted: np.ndarray) -> Any:
         if "fold" not in self.present:
             return None
-        dims = [name for name in self.keys if name != "configuration"]
+        dims = [name for name in self.keys if name not in ("configuration", "partner")]
         codes = self._once("fold", predicted, dims)
         if not self.axes["fold"].places:
             return None

@@ -21,7 +21,8 @@ from ._gate import first_line, needed, node, opened, unpacked
 
 PAGE, RECORD = b'<meta name="generator" content="cvstats', b'"cvstats_record": '
 KEPT = "cvstats_store"  # the attribute of our netCDF files
-FIRST, LAST = ("sample", "configuration", "repeat", "fold"), ("label", "group", "weight", "event")  # of our long table
+FIRST = ("sample", "configuration", "partner", "repeat", "fold")  # columns of our long table before the predictions
+LAST = ("label", "group", "weight", "event")  # and behind them
 
 
 def check_output(path: Path, *, page: bool = False, force: bool = False) -> None:

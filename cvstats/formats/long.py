@@ -1,4 +1,4 @@
-"""Our own long table, read and written: one row per sample, configuration and repeat."""
+"""Our own long table, read and written: one row per sample, configuration, partner and repeat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ._output import FIRST, LAST, replacing
 KEYS = (*FIRST, *LAST)
 SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
 PREFIX = "prediction_"
-DIMS = ("sample", "configuration", "repeat")
+DIMS = ("sample", "configuration", "partner", "repeat")
 FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
 
@@ -71,7 +71,7 @@ def _constant(column: pd.Series, name: str) -> Any:
 
 LAYOUT = Layout(
     name="long",
-    title="long table (sample, configuration, [repeat], [fold], prediction or prediction_<class>, label)",
+    title="long table (sample, configuration, [partner], [repeat], [fold], prediction or prediction_<class>, label)",
     needs=("sample", r"prediction(_.+)?"),
     lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
     # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
@@ -133,9 +133,7 @@ def _unsettled(cube: xr.DataArray) -> dict[str, Any]:
     kind = str(cube["kind"].item())
     if kind == "label" or "event" in cube.coords:
         return {} if kind == "label" else {"kind": kind}
-    bare = cube.drop_vars(
-        [c for c in cube.coords if c not in ("sample", "configuration", "repeat", "label_class", "label")]
-    )
+    bare = cube.drop_vars([name for name in cube.coords if name not in (*DIMS, "label_class", "label")])
     positive = cube["positive"].item() if "positive" in cube.coords else None
     try:
         guess = as_cube(bare, positive=positive)

@@ -78,6 +78,9 @@ def problem_of(
         if "fold" not in cube.coords:
             raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
         if "partner" in cube.dims:
-            raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
+            raise InputError(
+                "draws are averaged by fold for ordinary folds only: with partners every sample is in several folds. "
+                "Leave average='fold' out; cvt() and tt() average over pairs of folds."
+            )
         data = replace(data, fold=fold_members(cube)[1].astype(bool))
     return data

@@ -27,7 +27,9 @@ class Problem:
     kind : what the predictions are: "label", "score", "probability" or "value".
     threshold : above which a prediction is the positive class, or None.
     model : (n, repeat, partner) which model of the repeat made a prediction (-1: none), where classes were sampled
-        separately and only predictions of one model compare; the last axis of `p` is then repeats x partners.
+        separately and only predictions of one model compare.
+    partners : predictions of a sample in one repeat, where classes were sampled separately: the last axis of `p` is
+        repeats x partners.
     fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
     horizon : (k,) times at which survival is predicted, else None.
     rows : (n,) which samples somebody predicted.
@@ -46,6 +48,7 @@ class Problem:
     kind: str
     threshold: float | None
     model: np.ndarray | None = None
+    partners: int = 1
     fold: np.ndarray | None = None
     horizon: np.ndarray | None = None
     rows: np.ndarray = field(default_factory=UNKNOWN)
@@ -75,11 +78,11 @@ class Problem:
 
     def repeats(self, index: slice | np.ndarray) -> Problem:
         """Return the problem restricted to some repeats: the scores of one repeat are those of that problem."""
-        if self.model is None:
+        if self.partners == 1:
             return replace(self, p=self.p[..., index], fold=None if self.fold is None else self.fold[index])
-        _, repeats, partners = self.model.shape
-        p = self.p.reshape(*self.p.shape[:-1], repeats, partners)[..., index, :]
-        return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=self.model[:, index])
+        p = self.p.reshape(*self.p.shape[:-1], -1, self.partners)[..., index, :]
+        model = None if self.model is None else self.model[:, index]
+        return replace(self, p=p.reshape(*self.p.shape[:-1], -1), model=model)
 
     def filled(self) -> np.ndarray:
         """Return (n, m, r): where there is a prediction."""

@@ -71,7 +71,8 @@ class SumKernel:
     def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
         self.metric = metric
         self.m, self.r = problem.p.shape[-2:]
-        self.width = 1 if metric.linear else self.r  # columns of a configuration; if linear, repeats are added first
+        self.merged = self.r if metric.linear else problem.partners  # predictions of a sample that are averaged first
+        self.width = self.r // self.merged  # columns of a configuration
         self.divisor = 1.0
         parts, present = self._ingredients(problem, scan(problem.p)[2] if gaps is None else gaps)
         self.begun = np.ones((self.m, self.width), bool)
@@ -105,18 +106,19 @@ class SumKernel:
             if metric.uses == "label":
                 y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
             parts = metric.ingredients(y, block, problem.n_classes)
-            if metric.linear and not flat:
-                whole = parts[0].dtype == bool and not gaps
-                self.divisor = float(self.r if whole else math.lcm(*range(1, self.r + 1)) if self.r <= 20 else 1)
-            scale: Any = self.divisor / self.r
+            if not flat:
+                whole, most = parts[0].dtype == bool and not gaps, self.merged
+                self.divisor = float(most if whole else math.lcm(*range(1, most + 1)) if most <= 20 else 1)
+            scale: Any = self.divisor / self.merged
             if present is not None:
                 missing = np.isnan(block)
                 filled = ~(missing.any(axis=0) if block.ndim == 4 else missing)
                 parts = [np.where(filled, part, 0.0) for part in parts]
-                present[rows] = filled.any(axis=2) if metric.linear else filled.reshape(len(y), columns)
+                filled = filled.reshape(len(y), columns, self.merged)
+                present[rows] = filled.any(axis=2)
                 scale = self.divisor / np.maximum(filled.sum(axis=2), 1)
-            if metric.linear:
-                parts = [_added(part) for part in parts]
+            if self.merged > 1:
+                parts = [_added(part.reshape(len(y), columns, self.merged)) for part in parts]
                 parts = parts if np.all(scale == 1) else [part * scale for part in parts]
             if not flat:
                 flat = [np.empty((columns, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
-from cvstats._check import check_option
+from cvstats._check import InputError, check_option
 
 from .base import Metric, as_metric, bound_metric, define, get_metric, traits_of
 from .classes import (
@@ -36,7 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.DataArray:
+def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", undefined: str = "nan") -> xr.DataArray:
     """Return the metric of every configuration.
 
     The estimand is the performance of each configuration fixed in advance. The metric is computed within each repeat
@@ -50,8 +50,10 @@ def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") 
     metric : str or Metric
         Name, such as ``"auc"``, or metric. One that does not fit the kind of predictions is an error.
     average : {"pooled", "fold"}
-        Once over all samples; or within each fold, then the mean over folds (needs folds, and is NaN with one warning
-        where a fold lacks what the metric needs).
+        Once over all samples; or within each fold, then the mean over folds (needs folds).
+    undefined : {"nan", "skip"}
+        What a fold does that lacks what the metric needs, such as a class: it makes the mean NaN, with one warning;
+        or the mean is over the other folds, which the coordinate ``n_folds`` counts.
 
     Returns
     -------
@@ -67,8 +69,16 @@ def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") 
     """
     from .scoring import fold_average, pooled_scores
 
+    check_average(average, undefined)
+    return pooled_scores(cube, metric) if average == "pooled" else fold_average(cube, metric, undefined)
+
+
+def check_average(average: str, undefined: str) -> None:
+    """Raise unless both are known, and fit."""
     check_option(average, ("pooled", "fold"), "average")
-    return pooled_scores(cube, metric) if average == "pooled" else fold_average(cube, metric)
+    check_option(undefined, ("nan", "skip"), "undefined")
+    if undefined == "skip" and average == "pooled":
+        raise InputError("undefined='skip' leaves folds out of a mean over folds; give average='fold' with it.")
 
 
 Metric.score = staticmethod(score)

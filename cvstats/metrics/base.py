@@ -428,7 +428,7 @@ def bound_metric(
 def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:
     """Raise for what a separate-sampling cube cannot tell: ranks across models, and what depends on the class ratio."""
     where = "in a separate-sampling cube (dimension 'partner')"
-    instead = "metrics that need no prior are balanced_accuracy, sensitivity and specificity"
+    instead = "metrics that need no prior are auc, balanced_accuracy, sensitivity and specificity"
     if metric.statistic == "auc" and "partner" in cube.dims:
         return  # ranked model by model
     if metric.family in ("rank", "custom"):
@@ -442,5 +442,5 @@ def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:
         raise InputError(
             f"metric {metric.name!r} depends on how frequent the classes are, but {where} their ratio is the "
             "analyst's choice, not the population's. Give the population's: use the metric "
-            f"prior_error({{label: probability}}), or separate_cv(); {instead}."
+            f"at_prior({metric.name!r}, {{label: probability}}), or separate_cv(); {instead}."
         )

@@ -67,25 +67,26 @@ def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
         name=f"{found.name}({text})",
         words=f"{found.words} at {text}",
         aliases=(),
-        bind=partial(_bind, given, found.bind),
+        ratio_free=True,
+        bind=partial(_bind, given, found),
     )
 
 
-def _bind(given: Mapping[Any, float], first: Any, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+def _bind(given: Mapping[Any, float], plainly: Metric, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
     """Fill in the classes' order, after whatever the metric itself must know of the cube."""
-    metric = metric if first is None else first(metric, cube, notes)
+    free = plainly.ratio_free
+    plainly = plainly if plainly.bind is None else plainly.bind(plainly, cube, notes)
     prior = resolve_prior(given, cube)
-    if metric.ratio_free:
-        return replace(metric, bind=None, prior=prior)
+    if free:
+        return replace(plainly, name=metric.name, words=metric.words, aliases=(), bind=None, prior=prior)
     return replace(
         metric,
         family="smooth",
         monotone=0,
-        ratio_free=True,
         requires="classes",
-        ingredients=partial(_by_class, metric),
-        label_parts=partial(_labels_by_class, metric),
-        formula=partial(_reweighted, metric, prior),
+        ingredients=partial(_by_class, plainly),
+        label_parts=partial(_labels_by_class, plainly),
+        formula=partial(_reweighted, plainly, prior),
         bind=None,
         prior=prior,
     )

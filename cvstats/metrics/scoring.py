@@ -12,8 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, SETTLED, batch_dims, check_form, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
+from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem, kernel
 
 from .base import Metric, bound_metric
@@ -38,43 +39,48 @@ def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
     return scores
 
 
-def fold_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def fold_scores(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the score within each fold and repeat: dims ``configuration, fold[, repeat]`` and batch dims.
 
-    NaN where a configuration predicted nothing, and where the metric is undefined (which warns). Folds that nobody
-    predicted are left out. Repeats that have fewer folds than others are an error.
+    Of a separate-sampling cube every pair of folds, which one model left out, is a repeat with one fold.
+    NaN where a configuration predicted nothing, and where the metric is undefined (which warns, unless such folds are
+    to be skipped). Folds that nobody predicted are left out. Repeats that have fewer folds than others are an error.
     """
-    table, found = _fold_table(cube, metric)
+    table, found = _fold_table(cube, metric, undefined)
     _warn_undefined(table["score"], np.isnan(table["score"].values) & table["predicted"].values, found)
     return table["score"].rename(found.name)
 
 
-def fold_average(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def fold_average(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the mean over folds within each repeat, then over repeats.
 
     Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
-    is undefined makes it NaN, with one warning.
+    is undefined makes it NaN, with one warning, or is left out too and the coordinate ``n_folds`` counts the others.
     """
-    average, predicted, found, undefined = _fold_means(cube, metric)
+    average, count, found, lost = _fold_means(cube, metric, undefined)
     if "repeat" in average.dims:
-        average = _mean_where(average, predicted, "repeat")
-    if not undefined:
+        average, count = _mean_where(average, count > 0, "repeat"), count.sum("repeat")
+    if not lost:
         _warn_undefined(average, np.isnan(average.values), found)
+    if undefined == "skip":
+        average = average.assign_coords(n_folds=count.drop_vars("metric"))
     return average.rename(found.name)
 
 
-def repeat_averages(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def repeat_averages(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the mean over folds within each repeat, by the rules of `fold_average`."""
-    return _fold_means(cube, metric)[0]
+    return _fold_means(cube, metric, undefined)[0]
 
 
-def _fold_means(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
-    """Return means over folds, where there was anything to score, the metric, and whether it was undefined."""
-    table, found = _fold_table(cube, metric)
-    score, predicted = table["score"], table["predicted"]
-    undefined = np.isnan(score.values) & predicted.values
-    _warn_undefined(score, undefined, found)
-    return _mean_where(score, predicted, "fold"), predicted.any("fold"), found, bool(undefined.any())
+def _fold_means(
+    cube: xr.DataArray, metric: str | Metric, undefined: str
+) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
+    """Return means over folds, of how many folds, the metric, and whether it was undefined in some."""
+    table, found = _fold_table(cube, metric, undefined)
+    score, counted = table["score"], table["predicted"]
+    lost = np.isnan(score.values) & counted.values
+    _warn_undefined(score, lost, found)
+    return _mean_where(score, counted, "fold"), counted.sum("fold"), found, bool(lost.any())
 
 
 def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
@@ -101,21 +107,28 @@ def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     return _label_columns(np.concatenate(values), cube, metric, [])
 
 
-def _fold_table(cube: xr.DataArray, metric: str | Metric) -> tuple[xr.Dataset, Metric]:
-    """Return the scores by fold and whether there was anything to score; and the bound metric."""
+def _fold_table(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> tuple[xr.Dataset, Metric]:
+    """Return the scores by fold and whether there was anything to score; and the bound metric.
+
+    There is nothing in a fold that is to be skipped because the metric is undefined for all who predicted it.
+    """
     check_form(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
-    if any(dim in cube.dims for dim in REPEATS if dim != "repeat"):
-        raise InputError("averaging by fold is defined for ordinary folds, not for a cube with partners.")
+    if "inner_repeat" in cube.dims:
+        raise InputError("averaging by fold is for one partition at a time; select from 'inner_repeat' first.")
     found = bound_metric(metric, cube)
     table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=found, function=_folded))
     predicted = table["predicted"].fillna(False).astype(bool)
+    if undefined == "skip":
+        predicted &= table["score"].notnull().any("configuration")
     some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
     return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values)), found
 
 
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
+    if "partner" in cube.dims:  # a fold is then what one model left out
+        cube = by_pairs(cube, metric.name, *encode_labels(cube))
     data = problem(cube, metric)
     names, member = fold_members(cube)
     values, there = [], []

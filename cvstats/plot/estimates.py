@@ -11,28 +11,21 @@ from cvstats._check import InputError, check_count, plain, show
 from cvstats.metrics import traits_of
 from cvstats.tables import words
 
-from .style import (
-    CLAIM,
-    DASHED,
-    DOTTED,
-    HONEST,
-    INK,
-    MUTED,
-    RULE,
-    axes,
-    drawable,
-    finished,
-    legend,
-    row_labels,
-    width_of,
-)
+from . import style
+from .style import finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def plot_intervals(
-    results: xr.Dataset, *, ax: Axes | None = None, title: str = "", numbers: bool = True, truth: float | None = None
+    results: xr.Dataset,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    numbers: bool = True,
+    truth: float | None = None,
+    truth_label: str = "truth",
 ) -> Axes:
     """Draw the estimates of several methods below each other, with their intervals and with what plain CV claims.
 
@@ -47,7 +40,9 @@ def plot_intervals(
     numbers : bool
         Whether to print each estimate and interval at the right.
     truth : float, optional
-        A known true value, such as the score on a large test set, drawn as a line.
+        A known value to compare with, drawn as a line.
+    truth_label : str
+        What the legend calls it: the truth of a simulation, or a test set, which is itself an estimate.
 
     Returns
     -------
@@ -67,12 +62,12 @@ def plot_intervals(
     >>> ax.get_xlabel()
     'accuracy (higher is better)'
     """
-    drawable(results, "results", "a protocol such as bbc(), or bind()", ("estimate",), {"method"})
+    style.drawable(results, "results", "a protocol such as bbc(), or bind()", ("estimate",), {"method"})
     if "method" not in results.dims:
         label = plain(results["method"].values[()]) if "method" in results.coords else "estimate"
         results = results.drop_vars("method", errors="ignore").expand_dims(method=[label])
     rows = results.sizes["method"]
-    ax = axes(ax, 6.8, 0.9 + 0.42 * rows)
+    ax = style.axes(ax, 6.8, 0.9 + 0.42 * rows)
     at = np.arange(rows)
     blank = np.full(rows, np.nan)
     estimate, low, high, naive = (
@@ -80,21 +75,21 @@ def plot_intervals(
         for name in ("estimate", "conf_low", "conf_high", "naive")
     )
     if truth is not None:
-        ax.axvline(float(truth), color=INK, lw=1, ls=DOTTED, label="truth", zorder=1)
+        ax.axvline(float(truth), color=style.INK, lw=1, ls=style.DOTTED, label=truth_label, zorder=1)
     moved = np.abs(naive - estimate) > 0
-    ax.hlines(at[moved], estimate[moved], naive[moved], color=CLAIM, lw=1, ls=DOTTED, zorder=2)
-    ax.hlines(at, low, high, color=HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
+    ax.hlines(at[moved], estimate[moved], naive[moved], color=style.CLAIM, lw=1, ls=style.DOTTED, zorder=2)
+    ax.hlines(at, low, high, color=style.HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
     for ends in (low, high):
-        ax.plot(ends, at, "|", color=HONEST, ms=9, mew=1.6, zorder=3)
+        ax.plot(ends, at, "|", color=style.HONEST, ms=9, mew=1.6, zorder=3)
     claim = "what plain CV claims" if np.isfinite(naive).any() else ""
-    ax.plot(naive, at, "D", mfc="white", mec=CLAIM, mew=1.4, ms=7, zorder=4, ls="", label=claim)
-    ax.plot(estimate, at, "o", color=INK, ms=6, zorder=5, ls="", label="estimate")
+    ax.plot(naive, at, "D", mfc="white", mec=style.CLAIM, mew=1.4, ms=7, zorder=4, ls="", label=claim)
+    ax.plot(estimate, at, "o", color=style.INK, ms=6, zorder=5, ls="", label="estimate")
     names = [words.short(words.method_words(name), 30) for name in words.labels_of(results, "method")]
     texts = _number_texts(results) if numbers else []
-    wide = width_of(ax) > 4
+    wide = style.width_of(ax) > 4
     if texts and not wide:  # no room at the right: below the name
         names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
-    row_labels(ax, names)
+    style.row_labels(ax, names)
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=6)  # labels of three decimals need room
     if texts and wide:
@@ -102,7 +97,7 @@ def plot_intervals(
         right.set_yticks(range(len(texts)), texts)
         right.tick_params(length=0, labelsize=9)
         right.spines["right"].set_visible(False)
-    legend(ax, above=4)
+    style.legend(ax, above=4)
     return finished(ax, title, x=_metric_label(results), grid="x", pad=24 if ax.get_legend() else 6)
 
 
@@ -160,7 +155,7 @@ def plot_win_rates(
     >>> len(ax.get_yticklabels()) <= 6
     True
     """
-    drawable(result, "result", "bbc() or winner()", ("win_rate",), {"configuration"})
+    style.drawable(result, "result", "bbc() or winner()", ("win_rate",), {"configuration"})
     check_count(top, "top")
     check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
@@ -173,21 +168,21 @@ def plot_win_rates(
     if chosen in labels and labels.index(chosen) not in shown:
         shown.append(labels.index(chosen))
     rest = [at for at in order if at not in shown]
-    solid: dict[str, Any] = {"facecolor": HONEST, "edgecolor": HONEST}
-    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": MUTED, "hatch": "////"}
+    solid: dict[str, Any] = {"facecolor": style.HONEST, "edgecolor": style.HONEST}
+    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": style.MUTED, "hatch": "////"}
     bars = [
         (words.short(labels[at], longest), float(rate[at]), solid if labels[at] == chosen else hatched) for at in shown
     ]
     if rest:
-        dashed: dict[str, Any] = {"facecolor": "white", "edgecolor": MUTED, "ls": (0, (3, 2))}
+        dashed: dict[str, Any] = {"facecolor": "white", "edgecolor": style.MUTED, "ls": (0, (3, 2))}
         bars.append((f"{len(rest)} others together", float(rate[rest].sum()), dashed))
-    ax = axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)))
-    wide = width_of(ax) > 4  # else there is no room for words beside the bars
-    for row, (_, value, style) in enumerate(bars):
-        ax.barh(row, value, height=0.62, lw=1, **style)
-        text = words.percent(value) + (" (selected)" if wide and style is solid else "")
+    ax = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)))
+    wide = style.width_of(ax) > 4  # else there is no room for words beside the bars
+    for row, (_, value, look) in enumerate(bars):
+        ax.barh(row, value, height=0.62, lw=1, **look)
+        text = words.percent(value) + (" (selected)" if wide and look is solid else "")
         ax.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
-    row_labels(ax, [name for name, _, _ in bars])
+    style.row_labels(ax, [name for name, _, _ in bars])
     largest = max((value for _, value, _ in bars), default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest, 5.5 if wide else 3.5))
@@ -230,14 +225,14 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     >>> cs.plot_optimism(curve).get_xlabel()
     'number of configurations tried'
     """
-    drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
-    ax = axes(ax, 6.4, 3.4)
+    style.drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
+    ax = style.axes(ax, 6.4, 3.4)
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
-    ax.fill_between(x, naive, honest, color=RULE, alpha=0.55, lw=0, label="optimism")
-    dashed: dict[str, Any] = {"ls": DASHED, "marker": "D", "mfc": "white", "ms": 4.5}
-    ax.plot(x, naive, color=CLAIM, lw=1.6, label="what plain CV claims", **dashed)
-    ax.plot(x, honest, color=INK, lw=1.8, marker="o", ms=4, label="corrected")
+    ax.fill_between(x, naive, honest, color=style.RULE, alpha=0.55, lw=0, label="optimism")
+    dashed: dict[str, Any] = {"ls": style.DASHED, "marker": "D", "mfc": "white", "ms": 4.5}
+    ax.plot(x, naive, color=style.CLAIM, lw=1.6, label="what plain CV claims", **dashed)
+    ax.plot(x, honest, color=style.INK, lw=1.8, marker="o", ms=4, label="corrected")
     if len(x) > 1:
         ax.set_xscale("log")
     _count_ticks(ax, x)
@@ -246,7 +241,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
         text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
         beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=9, **beside)
-    legend(ax, above=3)
+    style.legend(ax, above=3)
     return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=24)
 
 

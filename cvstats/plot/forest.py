@@ -38,6 +38,11 @@ def plot_forest(
     matplotlib.axes.Axes
         One row for each site, then those of the summary, marked as in `plot_intervals`.
 
+    References
+    ----------
+    Lewis, Clarke (2001). Forest plots: trying to see the wood and the trees. BMJ 322, 1479-1480.
+    doi:10.1136/bmj.322.7300.1479
+
     Examples
     --------
     >>> import numpy as np

@@ -236,10 +236,10 @@ def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[
     One repeat decides in the bag, the others judge out of it.
     """
     data, by, gaps = run.out.problem, asked.by, []
-    each = np.arange(data.p.shape[-1]).reshape(repeats, -1)  # all predictions of a repeat stay together
+    every = np.arange(repeats)
     one = np.arange(len(data.eligible)) == run.choice.index
     for repeat in range(repeats):
-        own, judges = data.repeats(each[repeat]), data.repeats(np.delete(each, repeat, axis=0).ravel())
+        own, judges = data.repeats(every == repeat), data.repeats(every != repeat)
         if asked.simple:
             out = decide(by, own, run.draws, rules, judges=judges)
             left_out = Part(run.draws, left_out=True)

@@ -65,6 +65,18 @@ def final_choice(
     return Choice(names_of(known.names, index)[()], index, value, values, known.eligible)
 
 
+def counted(scores: xr.DataArray, choice: Choice) -> dict[str, int]:
+    """Return how many folds the choice was made on, where some may have been skipped."""
+    if "n_folds" not in scores.coords:
+        return {}
+    return {"n_folds": int(scores["n_folds"][choice.index]) if choice.index >= 0 else 0}
+
+
+def said(undefined: str) -> str | None:
+    """Return what provenance says of folds in which a metric is undefined: nothing unless they were skipped."""
+    return None if undefined == "nan" else undefined
+
+
 def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:
     """Return how much better `naive` looks than `estimate`: positive = optimistic, for either direction."""
     return metric.sign * (naive - estimate)

@@ -240,7 +240,10 @@ class Race:
 
     def __init__(self, cube: xr.DataArray, metric: Metric, select: Select, step: np.ndarray | None = None) -> None:
         if any(dim in cube.dims for dim in ("partner", "inner_repeat")):
-            raise InputError("early dropping is defined for ordinary folds, not for a cube with partners.")
+            raise InputError(
+                "early dropping is defined for ordinary folds, not for a cube with partners: there a sample is "
+                "complete only when the models of all pairs of folds are trained. Use bbc()."
+            )
         self.metric, self.select, self.check = metric, select, label_check(cube, metric)
         shape = cube.sizes["sample"], cube.sizes.get("repeat", 1)
         self.step = step = np.zeros(shape, int) if step is None else step

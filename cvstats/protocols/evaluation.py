@@ -13,11 +13,11 @@ from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import check_cube
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics import Metric, bound_metric, get_metric, score
 
 from .common import folds_of
 from .nested import check_inner
-from .tuning import Inputs, choose, combined_score, over_batches, per_training_set
+from .tuning import Inputs, choose, combined_score, over_batches, per_training_set, readable
 
 KINDS = ("internal", "median", "external")
 NOT_TUNING = ("complexity", "truth", "test_")  # how names of coordinates begin that are no tuning values
@@ -52,15 +52,17 @@ def evaluation_protocols(
         cross-validated (with folds) over the realisation's samples. Other batch dims (data sets, classifiers) are
         mapped over.
     metric : str or Metric
-        What is reported.
+        What is reported. Predictions of classes that are numbers, such as -1 and 1, may be judged by errors and chosen
+        by squared errors: a number is then positive above the mean of the two.
     selection : DataArray, optional
         Predictions that choose in each realisation, such as leave-one-out predictions of its training set. Their
         samples may differ from those of `cube`.
     criterion : str or Metric, optional
-        The metric they choose by (default `metric`).
+        The metric that chooses (default `metric`). A coordinate ``penalty`` of the predictions that choose is added to
+        its loss.
     inner : DataArray, optional
         Instead of `selection`, for a cross-validated `cube`: inner predictions as `ncv` takes them. They choose per
-        outer fold, by `metric`.
+        outer fold, by `criterion`.
     external : DataArray, optional
         Predictions that choose for the external protocol: with `dim` for each realisation, without it once for all.
         With `inner`, the cube itself by default.
@@ -97,7 +99,10 @@ def evaluation_protocols(
     """
     check_cube(cube)
     check_dim(cube.dims, dim)
-    bound = bound_metric(metric, cube)
+    judge = get_metric(metric)
+    cube, original = readable(cube, judge), cube
+    bound = bound_metric(judge, cube)
+    by = bound if criterion is None else get_metric(criterion)
     first = check_count(first, "first")
     if selection is not None and inner is not None:
         raise InputError("give `selection` or `inner`, not both: each says how a realisation chooses for itself.")
@@ -107,20 +112,24 @@ def evaluation_protocols(
         )
     inputs: dict[str, xr.DataArray | None] = {"cube": cube}
     for name, part in (("selection", selection), ("external", external)):
-        inputs[name] = None if part is None else aligned(check_cube(part), cube, name, ("configuration",))
+        inputs[name] = None
+        if part is not None:
+            inputs[name] = readable(aligned(check_cube(part), cube, name, ("configuration",)), by)
     if selection is not None:
         check_dim(selection.dims, dim, "selection")
     if inner is not None:
         folds_of(cube, "evaluation_protocols with `inner`")
-        inputs["inner"] = check_inner(cube, inner)
-        inputs["external"] = cube if external is None else inputs["external"]
+        inputs["inner"] = readable(check_inner(original, inner), by)
+        inputs["external"] = readable(original, by) if external is None else inputs["external"]
     grid = _tuning_values(cube, parameters)
-    chooser = bound if criterion is None else bound_metric(criterion, cube if selection is None else selection)
+    chooses = next(inputs[name] for name in ("selection", "inner", "external") if inputs.get(name) is not None)
+    assert chooses is not None
+    chooser = bound if criterion is None else bound_metric(by, chooses)
     out = over_batches(lambda one: _values(one, bound, chooser, grid, first, dim), inputs, keep=(dim,))
     out = _compared(out, bound, dim)
     given = {"selection": selection, "criterion": criterion, "inner": inner, "external": external}
     call = call_text("evaluation_protocols", metric=bound.name, first=first, dim=dim, **given)
-    return result(out, method="evaluation_protocols", metric=bound.name, call=call, cube=cube)
+    return result(out, method="evaluation_protocols", metric=bound.name, call=call, cube=original)
 
 
 def _tuning_values(cube: xr.DataArray, parameters: Sequence[str] | None) -> pd.DataFrame | None:
@@ -154,12 +163,12 @@ def _values(
         selected[0] = choose(selection, criterion).values
         values[0], choices = _at(scores, selected[0]), selected[0][:, None]
     elif inner is not None:
-        values[0], choices, selected[0] = _nested(cube, inner, metric, dim)
+        values[0], choices, selected[0] = _nested(cube, inner, metric, criterion, dim)
     if choices is not None and grid is not None:
         selected[1] = _median(choices, grid, first, dim)
         values[1] = _at(scores, selected[1])
     if external is not None:
-        selected[2] = choose(external, metric if inner is not None else criterion).values
+        selected[2] = choose(external, criterion).values
         values[2] = _at(scores, selected[2])
     both = ("protocol", dim)
     coords = {"protocol": list(KINDS), dim: cube[dim].values}
@@ -171,12 +180,14 @@ def _at(scores: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.where(index >= 0, scores[np.arange(len(scores)), index], np.nan)
 
 
-def _nested(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, dim: str) -> tuple[np.ndarray, ...]:
+def _nested(
+    cube: xr.DataArray, inner: xr.DataArray, metric: Metric, criterion: Metric, dim: str
+) -> tuple[np.ndarray, ...]:
     """Return value, choices per fold and (when all folds agree) the choice of every realisation."""
     values, choices = [], []
     for i in range(cube.sizes[dim]):
         part, inside = cube.isel({dim: i}), inner.isel({dim: i}) if dim in inner.dims else inner
-        chosen = per_training_set(inside, metric)
+        chosen = per_training_set(inside, criterion)
         values.append(combined_score(part, metric, inside["outer_fold"].values, chosen))
         choices.append(chosen.ravel())
     table = np.stack(choices)

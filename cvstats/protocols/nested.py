@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -16,7 +17,7 @@ from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
 from .bootstrap import warn_once
-from .common import final_choice, fold_names, folds_of, optimism
+from .common import final_choice, fold_names, folds_of, optimism, said
 from .registry import needs_folds, protocol
 from .tuning import combined_score, present
 
@@ -30,13 +31,17 @@ from .tuning import combined_score, present
     applies=needs_folds,
 )
 @protocol("cv2", "CV2", "training predictions of each training set", "the outer fold", applies=needs_folds)
+@protocol("ncv_criterion", "Nested choice", "a criterion of each training set", "the outer fold", applies=needs_folds)
 def ncv(
     cube: xr.DataArray,
     metric: str | Metric,
     *,
-    inner: xr.DataArray,
+    inner: xr.DataArray | None = None,
+    criterion: xr.DataArray | None = None,
+    criterion_direction: str = "minimize",
     inner_kind: str = "cv",
     average: str = "fold",
+    undefined: str = "nan",
 ) -> xr.Dataset:
     """Return the nested cross-validation estimate: each outer fold judges what its own training set chose.
 
@@ -50,16 +55,25 @@ def ncv(
         Outer predictions, with folds.
     metric : str or Metric
         Name, such as ``"auc"``, or metric.
-    inner : DataArray
+    inner : DataArray, optional
         Predictions over ``sample, configuration, outer_fold[, repeat][, inner_repeat]``, NaN on the samples of the
         outer fold itself. With a coordinate ``fold(sample, outer_fold[, repeat][, inner_repeat])`` the choice is by
         the average over inner folds, otherwise pooled. Samples of the outer fold carry any fold id; it is not read.
+    criterion : DataArray, optional
+        Instead of `inner`, numbers over ``configuration, outer_fold[, repeat]`` that choose in each training set and
+        were computed elsewhere: PRESS, evidence, an error with a penalty. The method is then labelled
+        ``"ncv_criterion"``.
+    criterion_direction : {"minimize", "maximize"}
+        Which values of `criterion` are better.
     inner_kind : {"cv", "training"}
         ``"cv"``: inner cross-validation ([CV3] of Winderbaum and Koch). ``"training"``: predictions of each outer
         fold's model on its own training samples ([CV2]), which is not honest; the method is then labelled ``"cv2"``.
     average : {"pooled", "fold"}
         ``"fold"``: mean over outer folds of the fold's score. ``"pooled"``: one score over all samples, each
         predicted by the configuration its fold chose.
+    undefined : {"nan", "skip"}
+        What a fold does in which the metric is undefined (AUC in a fold of one class), outer or inner: it makes what is
+        averaged over folds NaN, with one warning, or is left out; ``n_folds`` then counts the outer folds.
 
     Returns
     -------
@@ -90,45 +104,75 @@ def ncv(
     check_cube(cube)
     check_option(inner_kind, ("cv", "training"), "inner_kind")
     check_option(average, ("pooled", "fold"), "average")
+    check_option(undefined, ("nan", "skip"), "undefined")
+    check_option(criterion_direction, ("minimize", "maximize"), "criterion_direction")
+    if (inner is None) == (criterion is None):
+        raise InputError("give `inner` (predictions) or `criterion` (numbers): one of them chooses in a training set.")
     folds_of(cube, "ncv")
+    if "partner" in cube.dims:
+        raise InputError(
+            "ncv is for ordinary folds: in a separate-sampling cube (dimension 'partner') every pair of folds would "
+            "need inner predictions of its own. winner() and bbc() choose from the cube alone."
+        )
     bound = bound_metric(metric, cube)
-    inner = check_inner(cube, inner)
-
+    chooser = check_inner(cube, inner) if inner is not None else _check_criterion(cube, criterion)
+    method = "ncv_criterion" if inner is None else "ncv" if inner_kind == "cv" else "cv2"
+    asked = _Asked(bound, average, undefined, bound.direction if inner is not None else criterion_direction)
     notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
-        return _one(part, own, bound, average, notes)
+        return _one(part, own, asked, notes)
 
-    out = listened(notes, lambda: map_batches(one, cube, inner))
+    out = listened(notes, lambda: map_batches(one, cube, chooser))
     warn_once("ncv", notes)
-    call = call_text("ncv", metric=bound.name, inner_kind=inner_kind, average=average)
-    return result(out, method="ncv" if inner_kind == "cv" else "cv2", metric=bound.name, call=call, cube=cube)
+    kind = {"inner_kind": inner_kind} if criterion is None else {"criterion_direction": criterion_direction}
+    call = call_text("ncv", metric=bound.name, **kind, average=average, undefined=said(undefined))
+    return result(out, method=method, metric=bound.name, call=call, cube=cube)
 
 
-def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, notes: list[str]) -> xr.Dataset:
-    """Run nested cross-validation on a cube without batch dims."""
+class _Asked(NamedTuple):
+    """What judges, how folds are averaged, what an undefined one does, and which way training sets choose."""
+
+    metric: Metric
+    average: str
+    undefined: str
+    direction: str
+
+
+def _one(cube: xr.DataArray, chooser: xr.DataArray, asked: _Asked, notes: list[str]) -> xr.Dataset:
+    """Run nested cross-validation on a cube without batch dims; predictions or numbers choose."""
+    metric, average, skip = asked.metric, asked.average, asked.undefined == "skip"
     repeats = cube.sizes.get("repeat", 1)
-    folds = inner["outer_fold"].values
-    by_fold = fold_scores(cube, metric)
+    folds = chooser["outer_fold"].values
+    by_fold = fold_scores(cube, metric, asked.undefined)
     run = np.isin(folds, by_fold["fold"].values)  # a fold that nobody predicted is left out
     chosen = np.empty((len(folds), repeats), int)
     for repeat in range(repeats):
-        inside = inner.isel(repeat=repeat, drop=True) if "repeat" in inner.dims else inner
+        inside = chooser.isel(repeat=repeat, drop=True) if "repeat" in chooser.dims else chooser
         fold = cube["fold"].isel(repeat=repeat) if "repeat" in cube["fold"].dims else cube["fold"]
         held = fold.values[:, None] == folds
         warned: list[str] = []
-        scores = listened(warned, partial(_inner_scores, inside, metric, held))
-        scores = np.where(_eligible(inside), scores, np.nan)
-        undefined = np.isnan(scores).all(axis=1)
-        chosen[:, repeat] = np.where(undefined, -1, select_best(scores, direction=metric.direction))
-        lost = undefined & run
+        if "sample" in inside.dims:
+            scores = listened(warned, partial(_inner_scores, inside, asked, held))
+            scores = np.where(_eligible(inside), scores, np.nan)
+        else:
+            scores = inside.transpose("outer_fold", "configuration").values
+        nothing = np.isnan(scores).all(axis=1)
+        chosen[:, repeat] = np.where(nothing, -1, select_best(scores, direction=asked.direction))
+        lost = nothing & run
         where = f" of repeat {show(cube['repeat'].values[[repeat]])}" if repeats > 1 else ""
         notes.extend([_undecided(inside, metric, held, lost) + where] if lost.any() else warned)
     values = by_fold.reindex(fold=folds).transpose("configuration", "fold", ...).values.reshape(-1, *chosen.shape)
     each = np.where(chosen >= 0, np.take_along_axis(values, np.maximum(chosen, 0)[None], axis=0)[0], np.nan)
-    estimate = float(each[run].mean()) if average == "fold" else combined_score(cube, metric, folds, chosen)
-    final = final_choice(cube, metric, average=average)
+    used = run[:, None] & ~(skip & np.isnan(values).all(axis=0))  # (fold, repeat)
+    if average == "fold":
+        means = [column[rows].mean() for column, rows in zip(each.T, used.T, strict=True) if rows.any()]
+        estimate = float(np.mean(means)) if means else np.nan
+    else:
+        estimate = combined_score(cube, metric, folds, chosen)
+    overall = score(cube, metric, average=average, undefined=asked.undefined if average == "fold" else "nan")
+    final = final_choice(cube, metric, scores=overall)
     names, several = cube["configuration"].values, "repeat" in cube.dims
     table = {"fold_estimate": each, "selected_fold": names_of(names, chosen)}
     variables = {
@@ -138,6 +182,7 @@ def _one(cube: xr.DataArray, inner: xr.DataArray, metric: Metric, average: str, 
         "naive": final.value,
         "optimism": optimism(metric, final.value, estimate),
         "selected": final.label,
+        **({"n_folds": int(used.sum())} if skip and average == "fold" else {}),
     }
     coords = {"outer_fold": folds} | {
         dim: cube.coords[dim].variable for dim in ("configuration", "repeat") if dim in cube.coords
@@ -151,8 +196,9 @@ def _inside(inner: xr.DataArray, held: np.ndarray, number: int) -> xr.DataArray:
     return part.rename(inner_repeat="repeat") if "inner_repeat" in part.dims else part
 
 
-def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.ndarray:
+def _inner_scores(inner: xr.DataArray, asked: _Asked, held: np.ndarray) -> np.ndarray:
     """Return the scores (outer_fold, configuration) of inner predictions, by inner fold where these are known."""
+    metric, undefined = asked.metric, asked.undefined
     if "fold" not in inner.coords:
         return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
     fold = inner["fold"].where(
@@ -162,15 +208,17 @@ def _inner_scores(inner: xr.DataArray, metric: Metric, held: np.ndarray) -> np.n
     counts = {len(np.unique(ids[~out])) for ids, out in zip(table, held.T, strict=True)}
     if "inner_repeat" not in inner.dims and len(counts) == 1:  # all at once, as repeats of their own, which is faster
         at_once = inner.drop_vars(["repeat", "outer_fold"], errors="ignore").assign_coords(fold=fold.variable)
-        averages = repeat_averages(at_once.rename(outer_fold="repeat"), metric)
+        averages = repeat_averages(at_once.rename(outer_fold="repeat"), metric, undefined)
         return np.asarray(averages.transpose("repeat", "configuration").values)
     parts = (_inside(inner, held, number) for number in range(held.shape[1]))
-    return np.stack([score(part, metric, average="fold").values for part in parts])
+    return np.stack([score(part, metric, average="fold", undefined=undefined).values for part in parts])
 
 
 def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.ndarray) -> str:
     """Say in which outer folds nothing can be chosen because the metric is undefined, and in which inner folds."""
     named = []
+    if "sample" not in inner.dims:
+        return f"NaN, because `criterion` is missing for outer fold {show(inner['outer_fold'].values[lost])}"
     for number in np.flatnonzero(lost).tolist():
         name = f"outer fold {show(inner['outer_fold'].values[[number]])}"
         if "fold" in inner.coords:
@@ -205,20 +253,7 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     held = folds_of(cube, "`inner`")
     names = inner["outer_fold"].values
     inner = labelled_like(cube, inner, "inner").assign_coords(outer_fold=names)
-    known = set(fold_names(held).tolist())
-    if any(set(fold_names(held.isel(repeat=at)).tolist()) != known for at in range(held.sizes.get("repeat", 0))):
-        raise InputError(
-            "`inner` needs folds with the same names in every repeat, so that `outer_fold` says which was left out; "
-            "number the folds of each repeat from 0."
-        )
-    missing, extra = known - set(names.tolist()), set(names.tolist()) - known
-    if missing or extra:
-        raise InputError(
-            f"`inner` and the cube have different outer folds: only in the cube: {show(sorted(missing)) or 'none'}; "
-            f"only in `inner`: {show(sorted(extra)) or 'none'}."
-        )
-    if "repeat" in held.dims and cube.sizes["repeat"] > 1 and "repeat" not in inner.dims:
-        raise InputError("`inner` has no dimension 'repeat', but the cube's repeats have folds of their own.")
+    _check_outer(held, inner, "inner")
     own = xr.DataArray(held.variable) == xr.DataArray(names, dims="outer_fold")
     others = [dim for dim in own.dims if dim not in ("sample", "outer_fold")]
     everything = own.all("sample").any(others)
@@ -236,3 +271,38 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
             f"{show(cube['sample'].values[leak[fold].values])}; they must be NaN there."
         )
     return inner
+
+
+def _check_criterion(cube: xr.DataArray, criterion: xr.DataArray | None) -> xr.DataArray:
+    """Return what chooses instead of inner predictions, in the order of the cube."""
+    if not isinstance(criterion, xr.DataArray) or not {"configuration", "outer_fold"} <= set(criterion.dims):
+        found = show(criterion.dims) if isinstance(criterion, xr.DataArray) else type(criterion).__name__
+        raise InputError(
+            f"`criterion` must be a DataArray over 'configuration', 'outer_fold'[, 'repeat']; got {found}."
+        )
+    dims = [dim for dim in criterion.dims if dim != "outer_fold"]
+    extra = [dim for dim in dims if dim not in cube.dims or dim in ("sample", "label_class")]
+    if extra:
+        raise InputError(f"`criterion` has the dimension {show(extra[:1])}, which the cube's configurations have not.")
+    criterion = aligned(criterion, cube, "criterion", dims)
+    _check_outer(cube["fold"], criterion, "criterion")
+    return criterion.astype(float)
+
+
+def _check_outer(held: xr.DataArray, part: xr.DataArray, argument: str) -> None:
+    """Raise unless what chooses in training sets has the cube's outer folds, and its repeats."""
+    names = part["outer_fold"].values
+    known = set(fold_names(held).tolist())
+    if any(set(fold_names(held.isel(repeat=at)).tolist()) != known for at in range(held.sizes.get("repeat", 0))):
+        raise InputError(
+            f"`{argument}` needs folds with the same names in every repeat, so that `outer_fold` says which was left "
+            "out; number the folds of each repeat from 0."
+        )
+    missing, extra = known - set(names.tolist()), set(names.tolist()) - known
+    if missing or extra:
+        raise InputError(
+            f"`{argument}` and the cube have different outer folds: only in the cube: "
+            f"{show(sorted(missing)) or 'none'}; only in `{argument}`: {show(sorted(extra)) or 'none'}."
+        )
+    if held.sizes.get("repeat", 1) > 1 and "repeat" not in part.dims:
+        raise InputError(f"`{argument}` has no dimension 'repeat', but the cube's repeats have folds of their own.")

@@ -70,6 +70,8 @@ def implementations(
         NaN on the samples of the fold.
     inner : DataArray, optional
         Inner predictions (of [Pi1]), as `ncv` takes them. The choice is by the pooled inner error (19).
+        A coordinate ``penalty`` of `training`, `inner` or `resubstitution` (over configurations, outer folds), such as
+        that of the lasso in (9) to (12) and (18), is added to the error that chooses.
     resubstitution : DataArray, optional
         Predictions of the rule trained on all samples for those samples, which (17) chooses the [CV2] value by.
     truth : DataArray, optional
@@ -110,6 +112,11 @@ def implementations(
     if resubstitution is not None:
         inputs["resubstitution"] = labelled_like(main, resubstitution, "resubstitution")
     bound = bound_metric(metric, main)
+    if "partner" in main.dims:
+        raise InputError(
+            "implementations compares ways of ordinary cross-validation, whose training sets each leave out one fold; "
+            "in a separate-sampling cube (dimension 'partner') every pair of folds does. Use separate_cv(), winner()."
+        )
     if truth is not None:
         inputs["truth"] = _truth(truth, main)
     out = over_batches(lambda one: _table(one, bound), inputs)

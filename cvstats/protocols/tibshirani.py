@@ -8,10 +8,10 @@ import xarray as xr
 from cvstats._check import warn
 from cvstats._results import call_text, result
 from cvstats.cube.arrays import check_cube, map_batches
-from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics import Metric, bound_metric, check_average
 from cvstats.metrics.scoring import fold_scores
 
-from .common import final_choice, folds_of, optimism
+from .common import final_choice, folds_of, optimism, said
 from .registry import needs_folds, protocol
 
 
@@ -23,14 +23,15 @@ from .registry import needs_folds, protocol
     "Over-corrects with small folds and many configurations.",
     applies=needs_folds,
 )
-def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
+def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> xr.Dataset:
     r"""Return the winner's score less the gain that selection makes within single folds.
 
     With :math:`e_k(j)` the loss of configuration j in fold k and :math:`j^*` the winner on all folds,
 
     .. math:: L_{TT} = L_{CVT} + \frac1K \sum_k \bigl( e_k(j^*) - \min_j e_k(j) \bigr).
 
-    Always by fold; repeats count as more folds. Its bias swings with the size of the folds (+.125 at N = 20, -.044 at
+    Always by fold; repeats count as more folds, and where classes were sampled separately a fold is what one model
+    left out. Its bias swings with the size of the folds (+.125 at N = 20, -.044 at
     N = 100 in the 2018 simulation). With leave-one-out and many configurations it is twice the loss of `cvt`. It is
     unreliable for AUC in small folds and undefined when a fold lacks a class. The result is not clipped to the metric's
     range; a value outside it comes with a warning.
@@ -41,6 +42,9 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
         Predictions with folds.
     metric : str or Metric
         A metric that is defined within every fold.
+    undefined : {"nan", "skip"}
+        A fold in which it is not defined makes the estimate NaN, with one warning; or it is left out, and ``n_folds``
+        counts the others.
 
     Returns
     -------
@@ -62,29 +66,34 @@ def tt(cube: xr.DataArray, metric: str | Metric) -> xr.Dataset:
     check_cube(cube)
     folds_of(cube, "tt")
     bound = bound_metric(metric, cube)
-    by_fold = fold_scores(cube, bound)
+    check_average("fold", undefined)
+    by_fold = fold_scores(cube, bound, undefined)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
+        if undefined == "skip":
+            values = values[:, ~np.isnan(values).all(axis=0)]
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
         scores = xr.DataArray(mean, dims="configuration")
         choice = final_choice(part, bound, scores=scores)
         performance = bound.sign * values[choice.eligible]
         mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
-        bias = float(np.mean(performance.max(axis=0) - mine))
+        bias = float(np.mean(performance.max(axis=0) - mine)) if choice.index >= 0 else np.nan
         estimate = choice.value - bound.sign * bias
-        return xr.Dataset(
-            {
-                "estimate": estimate,
-                "naive": choice.value,
-                "optimism": optimism(bound, choice.value, estimate),
-                "selected": choice.label,
-            }
-        )
+        variables = {
+            "estimate": estimate,
+            "naive": choice.value,
+            "optimism": optimism(bound, choice.value, estimate),
+            "selected": choice.label,
+        }
+        return xr.Dataset(variables | ({"n_folds": values.shape[1]} if undefined == "skip" else {}))
 
     out = map_batches(one, cube, by_fold)
+    if undefined == "skip" and bool(out["estimate"].isnull().any()):
+        warn(f"tt: NaN where {bound.name} is defined in no fold.")
     low, high = bound.range
     if bool(((out["estimate"] < low) | (out["estimate"] > high)).any()):
         warn(f"tt: the corrected {bound.name} lies outside [{low:g}, {high:g}]; it is reported as it is.")
-    return result(out, method="tt", metric=bound.name, call=call_text("tt", metric=bound.name), cube=cube)
+    call = call_text("tt", metric=bound.name, undefined=said(undefined))
+    return result(out, method="tt", metric=bound.name, call=call, cube=cube)

@@ -21,12 +21,12 @@ from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
 from .bootstrap import decided_on, warn_once
-from .common import SE_DRAWS, final_choice, optimism
+from .common import SE_DRAWS, counted, final_choice, optimism, said
 from .registry import needs_repeats, protocol
 
 
 @protocol("cv", "Plain CV", "nobody", "all samples")
-def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> xr.Dataset:
+def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", undefined: str = "nan") -> xr.Dataset:
     r"""Return the cross-validated score of every configuration.
 
     The estimand is the performance of each configuration *fixed in advance*. Of the best of many it is optimistic:
@@ -42,8 +42,10 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     metric : str or Metric
         Name, such as ``"auc"``, or metric.
     average : {"pooled", "fold"}
-        Once over all samples, or the mean over folds of each fold's score. A metric that is undefined in some fold (AUC
-        in a fold of one class) is NaN by fold, with one warning.
+        Once over all samples, or the mean over folds of each fold's score.
+    undefined : {"nan", "skip"}
+        A fold in which the metric is undefined (AUC in a fold of one class) makes the mean over folds NaN, with one
+        warning; or it is left out, and ``n_folds`` counts the folds that the mean is over.
 
     Returns
     -------
@@ -66,19 +68,22 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled") -> 
     """
     check_cube(cube)
     found = bound_metric(metric, cube)
-    estimate = score(cube, found, average=average)
+    estimate = score(cube, found, average=average, undefined=undefined)
     error = xr.full_like(estimate, np.nan, dtype=float)
     if "fold" in cube.coords and "partner" not in cube.dims:
-        by_fold = fold_scores(cube, found)
+        by_fold, skip = fold_scores(cube, found, undefined), undefined == "skip"
         if by_fold.sizes["fold"] > 1:
-            error = by_fold.std("fold", ddof=1, skipna=False) / np.sqrt(by_fold.sizes["fold"])
+            number = by_fold.count("fold") if skip else by_fold.sizes["fold"]
+            error = by_fold.std("fold", ddof=1, skipna=skip) / np.sqrt(number)
             error = error.mean("repeat") if "repeat" in error.dims else error
     error.attrs["long_name"] = "standard error of the mean over folds, as if folds were independent"
+    variables = {"estimate": estimate.drop_vars("metric"), "std_error": error.drop_vars("metric", errors="ignore")}
+    out = xr.Dataset(variables)
     return result(
-        {"estimate": estimate.drop_vars("metric"), "std_error": error.drop_vars("metric", errors="ignore")},
+        out.reset_coords("n_folds") if undefined == "skip" else out,
         method="cv",
         metric=found.name,
-        call=call_text("cv", metric=found.name, average=average),
+        call=call_text("cv", metric=found.name, average=average, undefined=said(undefined)),
         cube=cube,
     )
 
@@ -97,6 +102,7 @@ def cvt(
     by: str | Metric | None = None,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
     average: str = "pooled",
+    undefined: str = "nan",
     select: Select | Mixture = select_best,
 ) -> xr.Dataset:
     r"""Return the score of the winner on the very samples that chose it: cross-validation with tuning.
@@ -115,6 +121,9 @@ def cvt(
         What judges (a list gives the dim ``metric``), what chooses, and what is done with predictions.
     average : {"pooled", "fold"}
         How folds are averaged, as in `cv`.
+    undefined : {"nan", "skip"}
+        What a fold does in which the metric is undefined, as in `cv`. ``"skip"`` is for one metric that chooses and
+        judges, without adjustments and mixtures.
     select : callable or mixture
         Selection strategy, see `select_best`. `select_one_se` takes standard errors from 1000 bootstrap draws with a
         fixed seed.
@@ -150,13 +159,18 @@ def cvt(
     listed = isinstance(metric, (list, tuple))
     rules = Rules(select, ties="first", adjust=adjustment_of(adjust, cube, metrics), average=average)
     single = rules.adjust is None and not isinstance(select, Mixture)
-    scores = score(cube, chooser, average=average) if single else None
+    alone = single and metrics == (chooser,)
+    if undefined == "skip" and not alone:
+        raise InputError(
+            "undefined='skip' is for one metric that chooses and judges; leave out `by`, `adjust`, lists and mixtures."
+        )
+    scores = score(cube, chooser, average=average, undefined=undefined) if single else None
     warn_once("cvt", notes)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        if own is not None and metrics == (chooser,) and not isinstance(select, Mixture):
+        if own is not None and alone:
             choice = final_choice(part, chooser, average=average, select=select, scores=own)
-            value, variables = [choice.value], {"selected": choice.label}
+            value, variables = [choice.value], {"selected": choice.label, **counted(own, choice)}
         else:
             value, variables = _decided(part, metrics, chooser, rules, own)
         claim = (("metric",), np.array(value)) if listed else value[0]
@@ -172,7 +186,9 @@ def cvt(
     name = tuple(metric.name for metric in metrics) if listed else metrics[0].name
     strategy = select.name if isinstance(select, Mixture) else select
     adjusted = None if rules.adjust is None else rules.adjust.name
-    call = call_text("cvt", metric=name, by=by, adjust=adjusted, average=average, select=strategy)
+    call = call_text(
+        "cvt", metric=name, by=by, adjust=adjusted, average=average, undefined=said(undefined), select=strategy
+    )
     return result(out, method="cvt", metric=metrics[0].name, call=call, cube=cube)
 
 

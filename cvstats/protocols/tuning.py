@@ -52,8 +52,26 @@ def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.Data
 
 
 def choose(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
-    """Return the position of the configuration that the pooled score of each batch chooses."""
-    return best(score(cube, metric), eligible(cube), metric)
+    """Return the position of the configuration that the pooled score of each batch chooses, less its penalty if any."""
+    scores = score(cube, metric)
+    if "penalty" in cube.coords:
+        scores = scores - metric.sign * cube["penalty"].astype(float).drop_vars(list(cube["penalty"].coords))
+    return best(scores, eligible(cube), metric)
+
+
+def readable(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
+    """Return scores of two classes that are numbers as the metric reads them: as numbers, or as scores.
+
+    A least-squares learner of -1 and 1 is chosen by its squared error and judged by its errors.
+    """
+    kind, names = str(cube["kind"].item()), np.unique(cube["label"].values[cube["label"].notnull().values])
+    if len(names) != 2 or names.dtype.kind not in "iuf":
+        return cube
+    if kind == "score" and metric.uses == "value":
+        return cube.drop_vars(["threshold", "positive"], errors="ignore").assign_coords(kind="value")
+    if kind == "value" and metric.uses in ("label", "score", "margin"):
+        return cube.assign_coords(kind="score", threshold=float(names.mean()), positive=names[1])
+    return cube
 
 
 def per_training_set(inner: xr.DataArray, metric: Metric) -> np.ndarray:

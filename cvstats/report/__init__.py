@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.resources import files
@@ -23,7 +23,8 @@ from .analysis import Analysis
 from .methods import PREPROCESSING, WRITERS, paragraph
 from .page import SECTIONS, Page, figures_of
 from .record import beside, record_of, record_text
-from .sections import headline
+from .sections import headline, test_words
+from .summary import summary as summary
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -43,6 +44,7 @@ def report_text(
     by: str | Metric | None = None,
     adjust: Any = None,
     subgroup: str | None = None,
+    prior: Mapping[Any, float] | None = None,
 ) -> str:
     """Return the paragraph for the methods section, with every choice that readers need.
 
@@ -62,9 +64,11 @@ def report_text(
         The markup.
     preprocessing : {"inside", "outside", "none"}, optional
         Where steps that learn from the data were fitted, which predictions cannot tell: inside the training
-        folds ([Pi1]), outside, on all samples before splitting ([Pi2]), or none. Left open in brackets when omitted.
+        folds, outside, on all samples before splitting, or none. Left open in brackets when omitted.
     inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given.
+    prior : dict, optional
+        ``{label: probability}`` of the population, as in `report_html`.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def report_text(
     """
     check_option(format, tuple(WRITERS), "format")
     _check_preprocessing(preprocessing)
-    asked = {"by": by, "adjust": adjust, "subgroup": subgroup}
+    asked = {"by": by, "adjust": adjust, "subgroup": subgroup, "prior": prior}
     analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, **asked)
     return paragraph(analysis, format, preprocessing)
 
@@ -104,6 +108,7 @@ def report_html(
     by: str | Metric | None = None,
     adjust: Any = None,
     subgroup: str | None = None,
+    prior: Mapping[Any, float] | None = None,
     command: str | None = None,
     force: bool = False,
     progress: bool = False,
@@ -132,6 +137,11 @@ def report_html(
         As in `report_text`.
     inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given, so that a report can be made again.
+    prior : dict, optional
+        ``{label: probability}`` in the population, where it is not the share of the samples. Metrics that depend on it
+        are judged there (see `at_prior`; by default the error rate), and a section gives class errors, the overall
+        error and how it depends on the prior: by `separate_cv` where classes were sampled separately, else by its
+        approximation, `prior_reweighted_cv`.
     command : str, optional
         The command that reproduces the report; by default the Python call.
     force : bool
@@ -147,8 +157,8 @@ def report_html(
     Raises
     ------
     InputError
-        No such folder, or one that cannot be written to; a cube of inner or separate-sampling predictions or with batch
-        dims; a metric that does not fit the predictions.
+        No such folder, or one that cannot be written to; a cube of inner predictions or with batch dims; a metric that
+        does not fit the predictions.
 
     Examples
     --------
@@ -165,7 +175,7 @@ def report_html(
     for file in (target, beside(target)):
         check_output(file, page=True, force=force)
     template_engine()  # say what is missing before the work, not after it
-    asked = {"by": by, "adjust": adjust, "subgroup": subgroup}
+    asked = {"by": by, "adjust": adjust, "subgroup": subgroup, "prior": prior}
     analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, progress, **asked)
     write_report(Page(analysis, title, preprocessing, command), target, force=force)
     return target
@@ -185,19 +195,21 @@ def render_html(page: Page, record: str | None = None) -> str:
     analysis, design = page.analysis, page.analysis.design
     sizes = [several(design.samples, "sample"), several(design.configurations, "configuration")]
     eyebrow = [printable(analysis.source.get("source") or ""), analysis.name, *sizes, design.words.split(",")[0]]
-    estimate = analysis.number(analysis.winner["estimate"])
+    whose, estimate = analysis.whose.capitalize(), analysis.number(analysis.winner["estimate"])
     made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
     return template.render(
-        title=printable(page.title) if page.title else f"The winner\u2019s {analysis.name} is about {estimate}",
+        title=printable(page.title) if page.title else f"{whose} {analysis.name} is about {estimate}",
         eyebrow=" · ".join(part for part in eyebrow if part),
         analysis=analysis,
         headline=headline(analysis),
         selected=printable(analysis.winner["selected"].item()),
         direction=better(analysis.metric),
+        beyond=test_words(analysis),
         figures=figures_of("header", analysis),
         sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,
         record=record or record_text(record_of(page)),
+        several=several,
         css=css,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

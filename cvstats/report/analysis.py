@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,17 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, listened, show
 from cvstats.compare.best import best_of
-from cvstats.cube.arrays import batch_dims, check_cube, coverage
+from cvstats.cube.arrays import batch_dims, check_cube, class_names, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import bbc
 from cvstats.protocols.bootstrap_winner import winner
 from cvstats.protocols.common import Doubts
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
+from cvstats.protocols.separate import prior_curve, prior_reweighted_cv, separate_cv
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
 from cvstats.resample import Draws, Part, make_draws, units_of
@@ -37,21 +38,22 @@ def default_metric(cube: xr.DataArray) -> str:
     """Return the metric for a kind of labels: what most readers expect to see.
 
     Survival: concordance. Numbers: mse. Scores or probabilities of two classes: auc. Classes, and probabilities of
-    more than two classes: accuracy, which is defined in every fold and draw.
+    more than two classes: accuracy, which is defined in every fold and draw; its balanced form where the class ratio is
+    the analyst's, because classes were sampled separately.
     """
     if "event" in cube.coords:
         return "concordance"
     kind = str(cube.coords["kind"].item())
     if kind == "value":
         return "mse"
-    return "auc" if kind in ("score", "probability") and "label_class" not in cube.dims else "accuracy"
+    if kind in ("score", "probability") and "label_class" not in cube.dims:
+        return "auc"
+    return "balanced_accuracy" if "partner" in cube.dims else "accuracy"
 
 
 def check_one(cube: xr.DataArray) -> None:
-    """Raise unless the cube is one data set of ordinary cross-validation predictions."""
+    """Raise unless the cube is one data set of cross-validation predictions."""
     check_cube(cube)
-    if "partner" in cube.dims:
-        raise InputError("`cube` is a separate-sampling cube (dimension 'partner'); use separate_cv() for it.")
     if "outer_fold" in cube.dims:
         raise InputError(
             "`cube` holds inner predictions (dimension 'outer_fold'); give the outer ones, and these as `inner`."
@@ -80,6 +82,7 @@ class Analysis:
     by: str | Metric | None = None  # the metric that chooses; by default the first
     adjust: Any = None
     subgroup: str | None = None
+    prior: Mapping[Any, float] | None = None  # class probabilities of the population, if not those of the samples
 
     def __post_init__(self) -> None:
         check_one(self.cube)
@@ -89,18 +92,60 @@ class Analysis:
         self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
     @property
-    def metrics(self) -> list[str | Metric]:
+    def named(self) -> list[str | Metric]:
         """The metrics that were asked for, or the usual one."""
-        asked = default_metric(self.cube) if self.asked is None else self.asked
+        asked = self.asked
+        if asked is None:
+            asked = "error_rate" if self.prior is not None and self.labelled else default_metric(self.cube)
         metrics = [asked] if isinstance(asked, (str, Metric)) else list(asked)
         if not metrics:
             raise InputError("`metric` is an empty list; name at least one metric.")
         return metrics
 
+    @property
+    def metrics(self) -> list[str | Metric]:
+        """The metrics, in the population whose class probabilities were given."""
+        return [self._in_population(metric) for metric in self.named]
+
+    def _in_population(self, metric: str | Metric) -> str | Metric:
+        if self.prior is None or get_metric(metric).ratio_free:
+            return metric
+        return at_prior(metric, self.prior)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the predictions say which class, so that class errors exist."""
+        return class_names(self.cube) is not None and ("threshold" in self.cube.coords or self._kind != "score")
+
+    @property
+    def _kind(self) -> str:
+        return str(self.cube.coords["kind"].item())
+
+    @cached_property
+    def population(self) -> xr.Dataset | None:
+        """Class errors, and the error in the population if a prior was given; for separately sampled classes always."""
+        separate = "partner" in self.cube.dims
+        if not self.labelled or not (separate or self.prior is not None):
+            return None
+        function: Any = separate_cv if separate else prior_reweighted_cv
+        how = {"prior": self.prior, "level": self.level, "times": self.times, "rng": self.seed}
+        out: xr.Dataset = listened([], lambda: function(self.cube, **how))
+        return out
+
+    @cached_property
+    def prior_line(self) -> xr.Dataset | None:
+        """The error by the probability of the class that the prior names, or of the positive one; for two classes."""
+        names = class_names(self.cube) or []
+        if self.population is None or len(names) != 2:
+            return None
+        of = next(iter(self.prior)) if self.prior else names[1]
+        how: dict[str, Any] = {"prior": {of: np.linspace(0, 1, 101)}, "level": self.level, "times": self.times}
+        return listened([], lambda: prior_curve(self.cube, rng=self.seed, **how))
+
     @cached_property
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
-        asked = self.by or self.metrics[0]
+        asked = self.metrics[0] if self.by is None else self._in_population(self.by)
         return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property
@@ -126,7 +171,7 @@ class Analysis:
             raise InputError(f"`metric`: no configuration won, because {metric.name} is undefined for all. {said}")
         results["bbc"] = listened(heard, lambda: bbc(cube, metric, **papers))
         attempts: dict[str, Callable[[], xr.Dataset]] = {
-            "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),  # type: ignore[arg-type]
+            "ncv": lambda: ncv(_outer(cube, inner), metric, inner=inner),
             "cvm_cv": lambda: cvm_cv(cube, metric),
             "tt": lambda: tt(cube, metric),
         }
@@ -160,7 +205,8 @@ class Analysis:
     @cached_property
     def decision(self) -> xr.Dataset | None:
         """Several metrics, or subgroups, of one decision, if more than the score of a configuration was asked for."""
-        what = {"by": self.by, "adjust": self.adjust, "subgroup": self.subgroup}
+        by = None if self.by is None else self._in_population(self.by)
+        what = {"by": by, "adjust": self.adjust, "subgroup": self.subgroup}
         single = self.asked is None or isinstance(self.asked, (str, Metric))
         if single and all(given is None for given in what.values()):
             return None
@@ -199,7 +245,7 @@ class Analysis:
         return listened([], lambda: describe_cube(self.cube))
 
     @cached_property
-    def _tables(self) -> Tables:
+    def tables(self) -> Tables:
         """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
         large = self.cube.size * self.times > CURVE_WORK
         draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
@@ -210,20 +256,25 @@ class Analysis:
         """The optimism by number of configurations, where there are several."""
         if self.design.eligible < 2:
             return None
-        return listened([], lambda: curve_of(self.cube, self.metric, self._tables, self.seed))
+        return listened([], lambda: curve_of(self.cube, self.metric, self.tables, self.seed))
 
     @cached_property
     def best(self) -> xr.Dataset | None:
         """The configurations that cannot be told from the best, where there are several."""
         if self.design.eligible < 2:
             return None
-        data, (table, *_) = self._tables
+        data, (table, *_) = self.tables
         return best_of(self.cube, self.metric, data, self.scores.values, table, self.level)
 
     @property
     def name(self) -> str:
         """What people call the metric."""
         return printable(self.metric.words)
+
+    @property
+    def whose(self) -> str:
+        """Whose performance it is, in words: nothing won where there is one configuration."""
+        return "the winner\u2019s" if self.design.configurations > 1 else "the configuration\u2019s"
 
     @cached_property
     def places(self) -> int:

@@ -31,6 +31,7 @@ class Design:
     weighted: bool
     events: int | None
     tuning: dict[str, tuple[float, float, int]]  # name -> smallest, largest, number of values
+    separate: dict[str, int]  # folds of each class, where classes were sampled and divided separately
 
     @property
     def leave_one_out(self) -> bool:
@@ -45,6 +46,8 @@ class Design:
             return times.removesuffix(" of ") + (", " if times else "") + "folds not saved"
         if self.leave_one_out:
             return "leave-one-out"
+        if self.separate:
+            return f"{times}{' x '.join(map(str, self.separate.values()))} separate folds, every pair left out once"
         kind = "stratified " if self.stratified else ""
         low, high = self.smallest_fold, self.largest_fold
         return f"{times}{kind}{self.folds}-fold, {low if low == high else f'{low} to {high}'} samples a fold"
@@ -71,7 +74,16 @@ def design_of(cube: xr.DataArray) -> Design:
         weighted="weight" in cube.coords,
         events=int((cube["event"].values == 1).sum()) if "event" in cube.coords else None,
         tuning=_tuning(cube),
+        separate=_separate(cube, names),
     )
+
+
+def _separate(cube: xr.DataArray, names: list[Any]) -> dict[str, int]:
+    """Return how many folds each class has, of a separate-sampling cube."""
+    if "partner" not in cube.dims or "fold" not in cube.coords:
+        return {}
+    fold, label = cube["fold"].transpose("sample", ...).values, cube["label"].values
+    return {str(name): len(np.unique(fold[label == name])) for name in names}
 
 
 def _fold_facts(cube: xr.DataArray, codes: np.ndarray | None) -> tuple[int, int, int, bool | None]:

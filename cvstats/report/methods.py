@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import xarray as xr
+
 import cvstats
 from cvstats.tables.render import latex_text
 from cvstats.tables.words import better, estimate_text, metric_words, printable, several
@@ -17,6 +19,8 @@ REFERENCES = {
     "cvm_cv": "Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based "
     "protocols with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023. "
     "doi:10.1142/S0218213015400230",
+    "separate_cv": "Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias "
+    "and how to correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527",
     "implementations": "Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. "
     "J. Statistics and Computer Science 1, 89-106. doi:10.47509/JSCS.2022.v01i01.05",
     "tt": "Tibshirani, Tibshirani (2009). A bias correction for the minimum error rate in cross-validation. "
@@ -28,15 +32,15 @@ REFERENCES = {
 }
 PREPROCESSING = {
     "inside": "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
-    "each training set and applied to the held-out fold, [Pi1] of Winderbaum and Koch 2022.",
-    "outside": "Data-dependent preprocessing was fitted on all samples before splitting, [Pi2] of Winderbaum and Koch "
-    "2022: the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
+    "each training set and applied to the held-out fold (Winderbaum and Koch 2022).",
+    "outside": "Data-dependent preprocessing was fitted on all samples before splitting (Winderbaum and Koch 2022): "
+    "the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
     "which no analysis of saved predictions can correct.",
     "none": "No step that learns from the data preceded the models.",
 }
 UNKNOWN_PREPROCESSING = (
     "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
-    "fitted within each training set, Pi1, or on all samples before splitting, Pi2: saved predictions cannot tell.]"
+    "fitted within each training set or on all samples before splitting: saved predictions cannot tell.]"
 )
 
 
@@ -69,6 +73,7 @@ def cite(key: str) -> str:
 def references_of(analysis: Analysis) -> list[tuple[str, str]]:
     """Return what the report must cite and its DOI, in the order of `REFERENCES`."""
     used = {"bbc", "implementations", *analysis.results} | ({"wilson"} if _wilson(analysis) else set())
+    used |= {"separate_cv"} if analysis.population is not None else set()
     cited = [REFERENCES[key].partition(" doi:") for key in REFERENCES if key in used]
     return [(text, doi) for text, _, doi in cited]
 
@@ -85,6 +90,7 @@ def sentences(analysis: Analysis, preprocessing: str | None) -> Iterator[str]:
     yield from _interval(analysis)
     yield _numbers(analysis)
     yield from _decision(analysis)
+    yield from _population(analysis)
     if design.configurations > design.eligible:
         gone = several(design.configurations - design.eligible, "configuration")
         yield f"{gone} lacked predictions that others have and could not be selected."
@@ -119,6 +125,12 @@ def _partition(design: Design) -> str:
         return f"They come from resampling{times} whose folds were not saved [state the design here]."
     if design.leave_one_out:
         return "They come from leave-one-out cross-validation."
+    if design.separate:
+        folds = " and ".join(f"{number} folds of {named(name)}" for name, number in design.separate.items())
+        return (
+            f"Classes were sampled separately and divided into {folds}; every pair of folds was left out once"
+            f"{times and f', in {times}'} ({cite('separate_cv')})."
+        )
     kind = {True: "stratified ", False: "unstratified ", None: ""}[design.stratified]
     whole = " Groups were kept whole in the bootstrap below." if design.groups else ""
     return f"They come from {times and f'{times} of '}{kind}{design.folds}-fold cross-validation.{whole}"
@@ -144,7 +156,7 @@ def _choice(analysis: Analysis, design: Design) -> Iterator[str]:
     else:
         yield (
             f"The configuration with the best {measure}, pooled over the held-out folds{average}, was selected; ties "
-            "go to the first in the order given. The same predictions thus choose and would judge ([CV1]), so the "
+            "go to the first in the order given. The same predictions thus choose and would judge, so the "
             "selected configuration's own score is optimistic and is not reported as its performance."
         )
     yield (
@@ -211,6 +223,38 @@ def _decision(analysis: Analysis) -> Iterator[str]:
     )
     if "threshold" in found:
         yield f"The threshold is {float(found['threshold']):.4g} on all samples and was learned again in every draw."
+
+
+def _population(analysis: Analysis) -> Iterator[str]:
+    found = analysis.population
+    if found is None:
+        return
+    mine = found.isel(configuration=analysis.chosen)
+    errors = [
+        f"{class_text(mine, at)} among {named(name)}" for at, name in enumerate(mine["label_class"].values.tolist())
+    ]
+    yield f"The error of the selected configuration is {' and '.join(errors)} (not corrected for selection)."
+    if "estimate" not in mine:
+        yield "No error over both classes is given, because their ratio in the population was not stated."
+        return
+    share = ", ".join(f"{named(name)} {value:g}" for name, value in (analysis.prior or {}).items())
+    how = (
+        "which every pair of separate folds gives"
+        if analysis.design.separate
+        else "of ordinary folds, an approximation (prior-reweighted cross-validation) to separate-sampling "
+        "cross-validation"
+    )
+    yield (
+        f"For a population with class probabilities {share} the class errors, {how}, were weighted with them "
+        f"({cite('separate_cv')}): {estimate_text(mine)}."
+    )
+
+
+def class_text(result: xr.Dataset, at: int) -> str:
+    """Return the error of one class with its limits."""
+    names = {"error": "estimate", "std_error": "std_error", "conf_low": "conf_low", "conf_high": "conf_high"}
+    one = result.isel(label_class=at)
+    return estimate_text(xr.Dataset({ours: one[f"class_{name}"].variable for name, ours in names.items()}))
 
 
 def _markdown(text: str) -> str:

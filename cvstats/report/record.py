@@ -42,6 +42,7 @@ SHAPE: dict[str, dict[str, tuple[type, ...]]] = {
         "by": (str, type(None)),
         "adjust": (str, type(None)),
         "subgroup": (str, type(None)),
+        "prior": (str, type(None)),
         "seed": (int,),
         "draws": (int,),
         "level": (float,),
@@ -88,10 +89,11 @@ def record_of(page: Page) -> dict[str, Any]:
         "inner": None if analysis.inner is None else {"hash": cube_hash(analysis.inner)},
         "options": {
             "metric": analysis.metric.name,
-            "metrics": [name if isinstance(name, str) else name.name for name in analysis.metrics],
+            "metrics": [name if isinstance(name, str) else name.name for name in analysis.named],
             "by": analysis.by if isinstance(analysis.by, (str, type(None))) else analysis.by.name,
             "adjust": None if analysis.adjust is None else getattr(analysis.adjust, "name", str(analysis.adjust)),
             "subgroup": analysis.subgroup,
+            "prior": None if analysis.prior is None else prior_words(analysis.prior),
             "seed": analysis.seed,
             "draws": analysis.times,
             "level": float(analysis.level),
@@ -103,6 +105,11 @@ def record_of(page: Page) -> dict[str, Any]:
         "source": analysis.source,
         "numbers": numbers_of(analysis),
     }
+
+
+def prior_words(prior: Mapping[Any, float]) -> str:
+    """Return a prior as it is given on the command line."""
+    return ",".join(f"{plain(label)}={float(value)!r}" for label, value in prior.items())
 
 
 def order_of(cube: xr.DataArray) -> dict[str, str]:
@@ -133,6 +140,7 @@ def numbers_of(analysis: Analysis) -> dict[str, Any]:
     found = {
         "results": {name: variables_of(out, scalar=True) for name, out in analysis.results.items()},
         "decision": None if analysis.decision is None else tidy(analysis.decision).map(finite).to_dict("records"),
+        "population": None if analysis.population is None else variables_of(analysis.population),
         "test": finite(analysis.truth),
         "configurations": rows,
         "curve": None if curve is None else variables_of(curve),

@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats._check import plain
 from cvstats.cube.arrays import coverage
 from cvstats.protocols.common import FEW_GROUPS, Doubts
-from cvstats.tables.words import count, number, percent, printable, several
+from cvstats.tables.words import count, number, percent, printable, several, spread_of
 
 from .analysis import Analysis
 from .design import Design
@@ -46,18 +46,26 @@ def choice_words(analysis: Analysis) -> str:
     rate = analysis.winner["win_rate"].values.astype(float)
     if len(rate) == 1 or not np.isfinite(rate).any():
         return ""
-    own = float(rate[analysis.chosen])
-    firm = "fairly firm choice" if own >= 0.4 else "choice that other data could well overturn"
+    own, top = float(rate[analysis.chosen]), int(np.nanargmax(rate))
     text = (
         f"The selected configuration wins {percent(own)} of the bootstrap draws, and {count((rate > 0).sum())} of "
-        f"{count(len(rate))} configurations win at least one: a {'firm choice' if own > 0.8 else firm}."
+        f"{count(len(rate))} configurations win at least one."
     )
+    if rate[top] > own:
+        name = printable(analysis.cube["configuration"].values[top])
+        text += (
+            f" {name} wins more draws ({percent(float(rate[top]))}): being best on all samples and being best in most "
+            "draws differ where several configurations are close, or where copies share their wins."
+        )
     if analysis.best is None:
         return text
     others, level = int(analysis.best["in_set"].sum()) - 1, f"at the {analysis.percentage} level"
     if others > 0:
-        return f"{text} {several(others, 'other configuration')} cannot be told from the best {level}."
-    return f"{text} No other configuration is compatible with being the best {level}."
+        return (
+            f"{text} {several(others, 'other configuration')} cannot be excluded as the best {level}, so other data "
+            "could well overturn the choice."
+        )
+    return f"{text} No other configuration is compatible with being the best {level}: a firm choice."
 
 
 def _care(text: str) -> Remark:
@@ -155,7 +163,11 @@ def _fold_shift(analysis: Analysis) -> Iterator[Remark]:
     by_fold = analysis.results.get("tt")
     if by_fold is not None and plain(by_fold["selected"].item()) == plain(analysis.winner["selected"].item()):
         inside, pooled = number(by_fold["naive"], 3), number(analysis.winner["naive"], 3)
-        text += f": its {analysis.name} is {inside} within folds and {pooled} pooled over them"
+        said = f"its {analysis.name} is {inside} within folds and {pooled} pooled over them"
+        if abs(float(by_fold["naive"]) - float(analysis.winner["naive"])) < 0.25 * spread_of(analysis.winner):
+            yield Remark(f"The selected configuration's scores shift between folds, which hardly matters here: {said}.")
+            return
+        text += f": {said}"
     yield _care(f"{text}.")
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 
 import cvstats
 from cvstats._check import plain
+from cvstats.plot.configurations import plot_scores_by
 from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.protocols import PROTOCOLS
 from cvstats.tables import bind
@@ -30,9 +31,12 @@ from cvstats.tables.words import (
 
 from .analysis import Analysis
 from .design import read_facts
+from .families import FAMILIES, family_blocks
 from .methods import paragraph, references_of
 from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
+from .population import population_blocks
 from .remarks import choice_words, remarks_of
+from .selected import selected_blocks
 
 MOST_ROWS = 1000
 
@@ -47,6 +51,19 @@ def headline(analysis: Analysis) -> str:
     if float(best["optimism"]) > 0:
         return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
     return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
+
+
+def test_words(analysis: Analysis) -> str:
+    """Return what to think of a test set that is better than both the estimate and the claim."""
+    sign, best = analysis.metric.sign, analysis.winner
+    if not sign * analysis.truth > max(sign * float(best["estimate"]), sign * float(best["naive"])):
+        return ""
+    inside = float(best["conf_low"]) <= analysis.truth <= float(best["conf_high"])
+    reason = "inside the interval: " if inside else ""
+    return (
+        f", better than both numbers and {reason}these samples were harder than the test set, by chance. Optimism is "
+        "about averages over many data sets, and one data set may fall on either side"
+    )
 
 
 @section("decision", "One decision, judged by several metrics")
@@ -105,12 +122,17 @@ def keep_in_mind(page: Page) -> list[Block]:
 def side_by_side(page: Page) -> list[Block]:
     """Return all estimates."""
     return [
-        "All rows estimate the performance of the configuration that wins on all data, unless a row names another "
-        "winner. They differ in which samples choose and which samples judge. \u201cRemoved\u201d is how much of the "
-        "plain score each method takes away; where it starts from another plain score than that of the last row, as "
-        "methods that average over folds do, that score is given.",
+        "The rows differ in which samples choose and which samples judge. \u201cOptimism\u201d is how much better the "
+        "plain score looks than a method\u2019s estimate. Methods that average over folds, such as TT, start from "
+        "another plain score and may choose another configuration; then both are given.",
         method_table(page.analysis),
     ]
+
+
+@section("population", "In the population")
+def in_the_population(page: Page) -> list[Block]:
+    """Return errors by class and at the prior, where the class ratio of the samples is not the population's."""
+    return population_blocks(page.analysis)
 
 
 def method_table(analysis: Analysis) -> Listing:
@@ -138,7 +160,7 @@ def method_table(analysis: Analysis) -> Listing:
             ]
         )
     unit = analysis.name[0].upper() + analysis.name[1:]
-    head = ["Method", unit, f"{analysis.percentage} interval", "Removed", "Chooses on", "Judges on"]
+    head = ["Method", unit, f"{analysis.percentage} interval", "Optimism", "Chooses on", "Judges on"]
     note = "; ".join(f"{method_words(name)} is not shown: {reason}" for name, reason in analysis.skipped.items())
     numeric = [False, True, True, True, False, False]
     return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
@@ -148,7 +170,30 @@ def method_table(analysis: Analysis) -> Listing:
 def which_win(page: Page) -> list[Block]:
     """Return how firm the choice is, and the table of configurations."""
     words, figures = choice_words(page.analysis), figures_of("winners", page.analysis)
-    return [*([words] if words else []), *figures, configuration_table(page.analysis)]
+    drawn = [*figures, *tuning_figures(page.analysis)]
+    return [*([words] if words else []), *drawn, configuration_table(page.analysis)]
+
+
+def tuning_figures(analysis: Analysis) -> list[Block]:
+    """Return the plain score against the tuning values that most configurations have, three at most."""
+    family = next((name for name in FAMILIES if name in analysis.scores.coords), None)
+    held = {name: np.isfinite(analysis.cube[name].values.astype(float)).sum() for name in analysis.design.tuning}
+    several_values = [name for name in held if analysis.design.tuning[name][2] > 2]
+    shown = sorted(several_values, key=lambda name: -held[name])[:3]
+    return [
+        Drawing(
+            f"scores-by-{place}",
+            lambda ax, narrow, name=name: plot_scores_by(  # type: ignore[misc]
+                analysis.scores, name, family=None if narrow else family, ax=ax
+            ),
+            height=(3.0, 2.7),
+            caption=f"Plain CV {analysis.name} of the {count(held[name])} configurations that have {printable(name)}; "
+            "the best is circled.",
+            text=f"Scatter plot of plain CV {analysis.name} against {printable(name)}, from "
+            f"{analysis.design.tuning[name][0]:g} to {analysis.design.tuning[name][1]:g}.",
+        )
+        for place, name in enumerate(shown)
+    ]
 
 
 def listed(analysis: Analysis) -> np.ndarray:
@@ -189,21 +234,33 @@ def _key(value: float) -> float | None:
 
 
 def _shown_coords(cube: xr.DataArray) -> dict[str, bool]:
-    """Return the configurations' own coordinates that most of them have, and whether they are numbers."""
+    """Return the configurations' own coordinates (tuning values, family ...), and whether they are numbers."""
     shown = {}
     for name, coord in cube.coords.items():
         if coord.dims != ("configuration",) or name == "configuration":
             continue
         numeric = coord.dtype.kind in "fiu"
-        if not numeric or np.isfinite(coord.values.astype(float)).mean() > 0.5:  # sparse tuning values are in the name
+        if not numeric or np.isfinite(coord.values.astype(float)).any():
             shown[str(name)] = numeric
-    return dict(list(shown.items())[:4])
+    return shown
 
 
 def _coord_cell(value: Any, is_number: bool) -> Cell:
     if not is_number:
         return Cell(printable(value), key=printable(value))
     return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
+
+
+@section("selected", "What the selected configuration predicted")
+def what_it_predicted(page: Page) -> list[Block]:
+    """Return the confusion of classes, or the residuals of numbers."""
+    return selected_blocks(page.analysis)
+
+
+@section("families", "The best of each family")
+def best_of_each_family(page: Page) -> list[Block]:
+    """Return every family's best configuration, and the difference between tuned families."""
+    return family_blocks(page)
 
 
 @section("optimism", "What trying many configurations costs")
@@ -242,9 +299,10 @@ def _python_call(page: Page) -> str:
     options += f", regime={analysis.regime!r}" if analysis.regime != "cv" else ""
     options += ", inner=inner" if analysis.inner is not None else ""
     options += f", preprocessing={page.preprocessing!r}" if page.preprocessing else ""
-    metric: Any = analysis.metric.name
+    options += f", prior={dict(analysis.prior)!r}" if analysis.prior else ""
+    metric: Any = getattr(analysis.named[0], "name", analysis.named[0])
     if analysis.decision is not None:
-        given = {"by": metric, "adjust": analysis.adjust, "subgroup": analysis.subgroup}
+        given = {"by": analysis.metric.name, "adjust": analysis.adjust, "subgroup": analysis.subgroup}
         options += "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
         metric = analysis.decision["metric"].values.tolist()
     return f"import cvstats as cs\ncs.report_html(cube, {metric!r}, {options})"
@@ -269,9 +327,9 @@ def intervals(analysis: Analysis) -> Drawing:
     test = f" The dotted line is the selected configuration's {analysis.name} on a test set." if truth else ""
     return Drawing(
         "intervals",
-        lambda ax, narrow: plot_intervals(stacked, ax=ax, truth=truth),
+        lambda ax, narrow: plot_intervals(stacked, ax=ax, truth=truth, truth_label="test set"),
         height=(1.0 + 0.42 * rows, 1.2 + 0.52 * rows),
-        caption=f"Estimates of the winner's {analysis.name} by method.{test}",
+        caption=f"Estimates of {analysis.whose} {analysis.name} by method.{test}",
         text=f"Dot plot of {analysis.name}. {'; '.join(said)}.",
     )
 

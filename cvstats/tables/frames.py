@@ -16,6 +16,9 @@ QUALIFIERS = ("method", "metric", "by", "conf_level", "interval", "test")
 _SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
 # what a row of a result is about, the first that is there
 _MAIN = ("estimate", "cd", "statistic", "p_value")
+# pandas leaves out columns in the middle when a screen is narrow: what people look for stands at either end
+_FIRST = ("estimate", "conf_low", "conf_high")
+_LAST = ("naive", "optimism")
 
 
 def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
@@ -34,8 +37,8 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Dims first, then values, then other coordinates, then ``method, metric, conf_level, interval``. Rows keep the
-        order of the labels as first seen; nothing is sorted.
+        Dims first, then ``estimate, conf_low, conf_high``, other values and coordinates, and last
+        ``naive, optimism``. Rows keep the order of the labels as first seen; nothing is sorted.
 
     Raises
     ------
@@ -66,7 +69,11 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
         raise InputError(f"`x` must be a result (Dataset), a metric or a cube (DataArray); got {type(x).__name__}.")
     dims = main_dims(x)
     wanted = {str(name): var.variable for name, var in x.data_vars.items() if set(var.dims) <= set(dims)}
-    return _frame(wanted, x, dims)
+    frame = _frame(wanted, x, dims)
+    named = [str(dim) for dim in dims]
+    first = [*named, *(name for name in _FIRST if name in frame and name not in named)]
+    last = [name for name in _LAST if name in frame and name not in first]
+    return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
 
 
 def main_dims(result: xr.Dataset) -> tuple[Hashable, ...]:

@@ -6,8 +6,11 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_level, plain, show, warn
+from cvstats.compare.location import wald
 from cvstats.intervals import Calibration, limits_at, quantiles
 from cvstats.metrics import traits_of
+
+LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
 
 
 def bind(*results: xr.Dataset, **named: xr.Dataset) -> xr.Dataset:
@@ -205,9 +208,8 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
             drawn = _clipped(drawn + (result["estimate"] - result["bbc_plain"]), result)
         limits = [drawn.isel(end=at) for at in range(4)]
     elif kind == "t" and {"estimate", "std_error", "df"} <= set(result.data_vars):
-        from scipy.special import stdtrit
-
-        limits = [result["estimate"] + result["std_error"] * stdtrit(result["df"].values, end) for end in ends]
+        test = wald(result["estimate"], result["std_error"], result["df"].values, level, bounds=True)
+        limits = [test[name] for name in LIMITS]
     else:
         raise InputError(
             f"`result` does not keep what its interval ({kind}) is made of; run its function again with level= set to "
@@ -237,7 +239,7 @@ def _calibrated(kept: xr.DataArray, level: float) -> list[xr.DataArray]:
         if np.isnan(numbers).all():
             return np.full(4, np.nan)
         found = limits_at(Calibration(*numbers.tolist()).limits, level)
-        return np.array([found[name] for name in ("conf_low", "conf_high", "bound_low", "bound_high")])
+        return np.array([found[name] for name in LIMITS])
 
     found = xr.apply_ufunc(
         limits, kept, input_core_dims=[["calibration_part"]], output_core_dims=[["end"]], vectorize=True

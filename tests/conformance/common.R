@@ -4,8 +4,18 @@
 #   labels  one per sample;  kind "label", "probability", "score" or "value"
 #   positive, threshold, classes, weights, folds (sample x repeat), event, prior: where they apply.
 suppressPackageStartupMessages(library(jsonlite))
-LOSS <- c("error_rate", "prior_error", "brier", "log_loss", "smoothed_error_rate", "mse", "mae", "rmse")
-sign_of <- function(metric) if (metric %in% LOSS) -1 else 1
+LOSS <- c("error_rate", "prior_error", "brier", "log_loss", "smoothed_error_rate", "mse", "mae", "rmse", "ici", "negative_likelihood_ratio", "survival_brier")
+TARGET <- list(calibration_slope = 1, calibration_intercept = 0, observed_expected = 1, survival_observed_expected = 1)
+sign_of <- function(metric) if (name_of(metric) %in% LOSS) -1 else 1
+# A metric is a name, or a name with arguments: "partial_auc(low = 0.25, high = 0.5)", in the files {"partial_auc": {"low": 0.25, "high": 0.5}}
+arguments_of <- function(metric) if (grepl("(", metric, fixed = TRUE)) lapply(as.list(str2lang(metric))[-1], eval) else list()
+name_of <- function(metric) sub("\\(.*", "", metric)
+written <- function(metric) if (length(arguments_of(metric))) setNames(list(arguments_of(metric)), name_of(metric)) else metric
+middle <- function(metric, x) if (name_of(metric) %in% names(TARGET)) median(x) else mean(x)                       # over draws
+too_good <- function(metric, naive, estimate) {                                                                     # how much better naive looks
+  target <- TARGET[[name_of(metric)]]
+  if (is.null(target)) sign_of(metric) * (naive - estimate) else abs(estimate - target) - abs(naive - target)
+}
 
 # --- metrics -------------------------------------------------------------------------------------------------------
 pair_share <- function(positive, negative, wp, wn) {     # share of pairs with the positive above; ties count one half
@@ -40,8 +50,39 @@ harrell <- function(time, event, risk, w) {
   if (pairs == 0) NaN else won / pairs
 }
 
+# The ROC polygon: vertices from (0, 0) to (1, 1), one for each distinct score from the highest on; ties are slanted sides.
+roc_polygon <- function(is_positive, s, w) {
+  tpr <- fpr <- 0
+  for (t in sort(unique(s), decreasing = TRUE)) {
+    tpr <- c(tpr, sum(w[is_positive & s >= t]) / sum(w[is_positive])); fpr <- c(fpr, sum(w[!is_positive & s >= t]) / sum(w[!is_positive]))
+  }
+  list(fpr = fpr, tpr = tpr)
+}
+height <- function(x, at, up) {                          # the polygon at one place along x; the upper end of an upright side
+  on <- abs(x - at) < 1e-12
+  if (any(on)) return(max(up[on]))
+  i <- max(which(x < at)); up[i] + (up[i + 1] - up[i]) * (at - x[i]) / (x[i + 1] - x[i])
+}
+area_between <- function(x, up, low, high) {             # trapezes, cut at the two ends
+  total <- 0
+  for (i in seq_len(length(x) - 1)) {
+    from <- max(x[i], low); to <- min(x[i + 1], high)
+    if (to > from) { on <- function(at) up[i] + (up[i + 1] - up[i]) * (at - x[i]) / (x[i + 1] - x[i]); total <- total + (to - from) * (on(from) + on(to)) / 2 }
+  }
+  total
+}
+logit_of <- function(p) { p <- pmin(pmax(p, 2^-52), 1 - 2^-52); log(p / (1 - p)) }
+calibration_line <- function(is_positive, p, w, slope) { # weighted logistic regression; NaN where no finite fit exists
+  x <- logit_of(p); tight <- glm.control(epsilon = 1e-15, maxit = 200)
+  if (all(is_positive) || !any(is_positive)) return(NaN)
+  if (!slope) return(unname(suppressWarnings(coef(glm(is_positive ~ 1 + offset(x), binomial, weights = w, control = tight)))))
+  if (length(unique(x)) == 1 || max(x[!is_positive]) <= min(x[is_positive]) || max(x[is_positive]) <= min(x[!is_positive])) return(NaN)
+  unname(suppressWarnings(coef(glm(is_positive ~ x, binomial, weights = w, control = tight)))[2])
+}
+
 # y, p: truth and prediction of the samples at hand (p a matrix sample x class for class probabilities); w: weights
 metric_value <- function(metric, y, p, w, d, event = NULL) {
+  given <- arguments_of(metric); metric <- name_of(metric)
   total <- sum(w)
   if (total == 0) return(NaN)
   mean_of <- function(x) sum(w * x) / total
@@ -85,6 +126,16 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
     share <- sapply(1:K, function(k) sum(w[truth == k]) / total)
     return(if (metric == "auc_ovr_weighted") sum(share * each) else mean(each))
   }
+  if (metric %in% c("partial_auc", "sensitivity_at", "specificity_at")) {
+    if (all(truth == 2) || all(truth == 1)) return(NaN)
+    roc <- roc_polygon(truth == 2, p, w)
+    if (metric == "sensitivity_at") return(height(roc$fpr, 1 - given$specificity, roc$tpr))
+    if (metric == "specificity_at") return(height(rev(1 - roc$tpr), 1 - given$sensitivity, rev(1 - roc$fpr)))
+    return(area_between(roc$fpr, roc$tpr, given$low, given$high) / (given$high - given$low))
+  }
+  if (metric == "calibration_slope") return(calibration_line(truth == 2, p, w, TRUE))
+  if (metric == "calibration_intercept") return(calibration_line(truth == 2, p, w, FALSE))
+  if (metric == "observed_expected") return(sum(w * (truth == 2)) / sum(w * p))
   guess <- if (many) apply(p, 1, which.max) else if (d$kind == "label") match(p, classes) else ifelse(p > d$threshold, 2, 1)
   right <- guess == truth
   if (metric == "accuracy") return(mean_of(right))
@@ -99,11 +150,15 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
   if (metric == "ppv") return(hit[2] / called[2])
   if (metric == "npv") return(hit[1] / called[1])
   if (metric == "youden") return(hit[2] / count[2] + hit[1] / count[1] - 1)
+  if (metric == "recall") return(if (K == 2) hit[2] / count[2] else mean(hit / count))
+  false_alarm <- (called[2] - hit[2]) / count[1]; caught <- hit[2] / count[2]
+  if (metric == "positive_likelihood_ratio") return(if (false_alarm == 0) NaN else caught / false_alarm)
+  if (metric == "negative_likelihood_ratio") return(if (false_alarm == 1) NaN else (1 - caught) / (1 - false_alarm))
   if (metric == "precision") return(if (K == 2) hit[2] / called[2] else mean(ifelse(called > 0, hit / called, 0)))
   if (metric == "kappa") { chance <- sum(count * called) / total^2; return((sum(hit) / total - chance) / (1 - chance)) }
   if (metric == "net_benefit") {
-    treated <- p > d$risk
-    return((sum(w[treated & truth == 2]) - sum(w[treated & truth == 1]) * d$risk / (1 - d$risk)) / total)
+    risk <- if (is.null(d$risk)) given$threshold else d$risk; treated <- p > risk
+    return((sum(w[treated & truth == 2]) - sum(w[treated & truth == 1]) * risk / (1 - risk)) / total)
   }
   if (metric == "f1") { each <- 2 * hit / (count + called); return(if (K == 2) each[2] else mean(each)) }
   if (metric == "mcc") {                                 # Gorodkin's R_K; 0/0 is 0

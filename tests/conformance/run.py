@@ -92,7 +92,7 @@ def named_cube(where: Any, data: dict[str, Any]) -> xr.DataArray:
 
 
 def made(written: dict[str, Any], cube: xr.DataArray) -> Any:
-    """Return the adjustment or strategy written as ``{name: arguments}``; keys in arguments are labels."""
+    """Return the metric, adjustment or strategy written as ``{name: arguments}``; keys in arguments are labels."""
     ((name, arguments),) = written.items()
     if name == "select_best":
         return cs.select_best
@@ -122,8 +122,12 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
     if "metric" in vector:
         metric = vector["metric"]
         if "metric_arguments" in vector:
-            metric = getattr(cs, metric)(**vector["metric_arguments"])
-        positional.append(metric)
+            metric = {metric: vector["metric_arguments"]}
+        listed = [
+            m if isinstance(m, str) else made(m, positional[0])
+            for m in (metric if isinstance(metric, list) else [metric])
+        ]
+        positional.append(listed if isinstance(metric, list) else listed[0])
     if "adjust" in vector:
         keywords["adjust"] = [made(step, positional[0]) for step in vector["adjust"]]
     for name, strategy in vector.get("strategies", {}).items():

@@ -14,9 +14,11 @@ import pytest
 import xarray as xr
 
 from cvstats._check import InputError
+from cvstats._results import cube_hash
 from cvstats.cube.make import as_cube
 from cvstats.formats import _tables
 from cvstats.formats._gate import Budget
+from cvstats.protocols.separate import separate_cv
 from cvstats.read import example_cube, load_report, read_predictions, write_cube
 
 FILES = Path(__file__).parents[1] / "files"
@@ -431,9 +433,30 @@ def test_scores_survive_the_long_table(tmp_path):
     back = read_predictions(tmp_path / "x.csv")
     assert back["kind"].item() == "score"
     assert back["threshold"].item() == 0.25
-    separate = example_cube("breast_cancer_separate")
-    with pytest.raises(InputError, match=r"no place for dims 'partner'"):
-        write_cube(separate, tmp_path / "x.csv")
+    inner = example_cube("breast_cancer_inner")
+    with pytest.raises(InputError, match=r"no place for dims 'outer_fold'"):
+        write_cube(inner, tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
+def test_partners_survive_the_long_table(tmp_path, name):
+    cube = example_cube("breast_cancer_separate").isel(configuration=slice(0, 40, 10))
+    cube = cube.where((cube.label == "benign") | (cube.partner < 3))  # fewer folds of one class than of the other
+    write_cube(cube, tmp_path / name)
+    back = read_predictions(tmp_path / name, positive="malignant")
+    assert cube_hash(back) == cube_hash(cube)
+    assert back.dims == ("sample", "configuration", "partner", "repeat")
+    xr.testing.assert_equal(separate_cv(back, prior=0.1, rng=1), separate_cv(cube, prior=0.1, rng=1))
+
+
+def test_a_column_called_partner_may_say_something_else(tmp_path):
+    rows = "sample,configuration,prediction,label,partner\n"
+    rows += "".join(f"{i},{name},0.{i},{i % 2},{'yes' if i < 2 else ''}\n" for name in "ab" for i in range(4))
+    cube = read_predictions(save(tmp_path, rows))
+    assert "partner" not in cube.dims
+    assert cube["partner"].dims == ("sample",)
+    with pytest.raises(InputError, match="column 'partner' is missing in row 2"):
+        read_predictions(save(tmp_path, "sample,configuration,partner,prediction,label\n1,a,0,.1,0\n1,a,,.2,0\n"))
 
 
 def test_parquet_is_read_by_row_group(tmp_path, monkeypatch):

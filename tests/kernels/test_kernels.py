@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import sklearn.metrics
@@ -100,6 +102,17 @@ def test_few_and_many_draws_and_both_engines_agree(monkeypatch, name, weights, e
     )
 
 
+@functools.cache
+def ends_of_columns(name, values):
+    """Return labels, predictions and draws, and what scikit-learn makes of them."""
+    theirs = {"auc": sklearn.metrics.roc_auc_score, "average_precision": sklearn.metrics.average_precision_score}[name]
+    g = np.random.default_rng(values)
+    y = np.array([0.0, 1.0] * 5)
+    p = g.integers(0, values, (10, 6, 1)) / values
+    w = g.integers(1, 4, (33, 10)).astype(np.int32)
+    return y, p, w, [[theirs(y, column, sample_weight=row) for column in p[:, :, 0].T] for row in w]
+
+
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("values", [2, 4, 100])
 @pytest.mark.parametrize("name", ["auc", "average_precision"])
@@ -108,13 +121,8 @@ def test_walks_equal_scikit_learn_whatever_ends_a_column(monkeypatch, name, valu
     if engine == "numba":
         pytest.importorskip("numba")
     monkeypatch.setattr(walk, "FORCE", engine)
-    theirs = {"auc": sklearn.metrics.roc_auc_score, "average_precision": sklearn.metrics.average_precision_score}[name]
-    g = np.random.default_rng(values)
-    y = np.array([0.0, 1.0] * 5)
-    p = g.integers(0, values, (10, 6, 1)) / values
-    w = g.integers(1, 4, (33, 10)).astype(np.int32)
+    y, p, w, expected = ends_of_columns(name, values)
     found = kernel(get_metric(name), Problem(y, p, None, None, 2, "probability", 0.5), 40.0).scores(w)
-    expected = [[theirs(y, column, sample_weight=row) for column in p[:, :, 0].T] for row in w]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

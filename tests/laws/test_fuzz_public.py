@@ -181,12 +181,15 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     "bind_named": lambda c, m, s: cs.tidy(cs.bind(one=cs.cvt(c, m), two=cs.cvm_cv(c, m))),
     "augment": lambda c, m, s: cs.augment(c, cs.bbc(c, m, keep_draws=True, **QUICK)),
     "report_text": lambda c, m, s: cs.report_text(c, m, times=40, format=["text", "latex", "markdown"][s % 3]),
+    "summary": lambda c, m, s: str(cs.summary(c, m, times=40)) if s % 2 else str(cs.summary(cs.cvt(c, m))),
     "report_html": lambda c, m, s: page(c, m) if s % 4 == 0 else None,
     "plot_bias": lambda c, m, s: _axes(lambda: cs.plot_bias(rate_of(c).expand_dims(size=[1]))),
     "plot_intervals": lambda c, m, s: _axes(lambda: cs.plot_intervals(cs.bind(cs.cvt(c, m), cs.bbc(c, m, **QUICK)))),
     "plot_win_rates": lambda c, m, s: _axes(lambda: cs.plot_win_rates(cs.bbc(c, m, **QUICK))),
     "plot_optimism": lambda c, m, s: _axes(lambda: cs.plot_optimism(cs.optimism_curve(c, m, **QUICK))),
     "plot_dropping": lambda c, m, s: _axes(lambda: cs.plot_dropping(cs.bbcd(c, m, min_predictions=2, **QUICK))),
+    "plot_configurations": lambda c, m, s: _axes(lambda: cs.plot_configurations(cs.best_set(c, m, **QUICK))),
+    "plot_scores_by": lambda c, m, s: _axes(lambda: cs.plot_scores_by(cs.score(c, m), "configuration")),
     "plot_prior": lambda c, m, s: _axes(lambda: cs.plot_prior(cs.prior_curve(separate_of(c, s), **QUICK))),
 }
 ESTIMATES = {

@@ -119,12 +119,6 @@ class TestByFold:
     def test_partners(self):
         cube = xr.DataArray(np.random.default_rng(0).random((4, 2, 2)), dims=("sample", "configuration", "partner"))
         cube = cs.as_cube(cube, [0, 1, 0, 1], folds=[0, 0, 1, 1])
-        refused(
-            "averaging by fold is defined for ordinary folds, not for a cube with partners.",
-            cube,
-            "accuracy",
-            average="fold",
-        )
         np.testing.assert_allclose(cs.balanced_accuracy(cube), cs.balanced_accuracy(cube.rename(partner="repeat")))
 
 

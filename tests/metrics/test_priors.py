@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import cvstats as cs
+from cvstats.metrics.base import REGISTRY
 
 G = np.random.default_rng(5)
 Y = np.repeat([0, 1], [40, 20])
@@ -68,3 +70,78 @@ def test_refusals(metric, prior, text):
         cs.at_prior(metric, prior)
     with pytest.raises(cs.InputError, match="not among the classes"):
         cs.score(CUBE, cs.at_prior("accuracy", {"ill": 0.1}))
+
+
+def separate(k0, k1, gaps):
+    """Return probabilities (sample, configuration, partner, repeat) of unequal folds, labels and folds."""
+    g = np.random.default_rng(k0)
+    y = np.repeat([0, 1], [13, 11])
+    deal = [np.r_[np.arange(k0), g.integers(0, k0, 13 - k0), np.arange(k1), g.integers(0, k1, 11 - k1)] for _ in "ab"]
+    p = np.clip(0.3 * y[:, None, None, None] + 0.7 * g.random((24, 3, max(k0, k1), 2)), 0.05, 0.95)
+    p[:13, :, k1:], p[13:, :, k0:] = np.nan, np.nan
+    if gaps:
+        p[2, 1, 0, 0] = p[15, :, 1] = np.nan
+    return p, y, np.stack(deal, axis=1)
+
+
+def as_separate(p, y, fold):
+    array = xr.DataArray(p, dims=("sample", "configuration", "partner", "repeat"))
+    array = array.assign_coords(fold=(("sample", "repeat"), fold), partner=np.arange(p.shape[2]))
+    return cs.as_cube(array, y, kind="probability", positive=1)
+
+
+FORMULAS = {  # of the shares of true and false positives in the population, and of the positives
+    "accuracy": lambda tp, fp, share: tp + (1 - share - fp),
+    "ppv": lambda tp, fp, share: tp / (tp + fp),
+    "npv": lambda tp, fp, share: (1 - share - fp) / (1 - tp - fp),
+    "f1": lambda tp, fp, share: 2 * tp / (tp + fp + share),
+    "net_benefit(0.6)": lambda tp, fp, share: tp - fp * 0.6 / 0.4,
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("design", [(3, 3), (4, 2)])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_separate_sampling_by_plain_loops(name, design, gaps):
+    """A sample counts by its mean over partners; the formula is computed in each repeat, at the prior.
+
+    Where the formula is linear, a sample's mean is over all that it has.
+    """
+    p, y, fold = separate(*design, gaps)
+    at = 0.6 if "benefit" in name else 0.5
+    metric = cs.at_prior(cs.net_benefit(0.6) if "benefit" in name else name, {1: 0.2})
+    expected, together = [], [[0, 1]] if name in ("accuracy", "net_benefit(0.6)") else [[0], [1]]
+    for configuration in range(3):
+        values = []
+        for repeats in together:
+            share = {}
+            for code, part in ((0, 0.8), (1, 0.2)):
+                rows = [p[i, configuration][:, repeats].ravel() for i in np.flatnonzero(y == code)]
+                means = [np.mean(row[~np.isnan(row)] > at) for row in rows if not np.isnan(row).all()]
+                share[code] = part * np.mean(means)
+            values.append(FORMULAS[name](share[1], share[0], 0.2))
+        expected.append(np.mean(values))
+    np.testing.assert_allclose(cs.score(as_separate(p, y, fold), metric), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize(
+    "name", [name for name, one in REGISTRY.items() if one.uses in ("label", "score", "probability")]
+)
+def test_numbers_of_folds_change_no_metric(name, gaps):
+    """Folds of one class are renumbered alone, and with them the partners of the other class."""
+    p, y, fold = separate(4, 3, gaps)
+    metric = REGISTRY[name]
+    if metric.family == "custom" or (metric.family == "rank" and metric.statistic != "auc"):
+        pytest.skip("refused: compares predictions of different models")
+    metric = metric if metric.ratio_free or metric.family == "rank" else cs.at_prior(metric, {1: 0.1})
+    names = np.array([2, 3, 1, 0])
+    other, deal = p.copy(), np.where((y == 0)[:, None], names[fold], fold)
+    other[y == 1] = other[y == 1][:, :, np.argsort(names)]
+    one, two = as_separate(p, y, fold), as_separate(other, y, deal)
+    np.testing.assert_allclose(cs.score(one, metric), cs.score(two, metric), rtol=1e-14)
+    draws = cs.bootstrap(one, 40, rng=1, strata="label")
+    for protocol in (cs.bbc, cs.winner):
+        a, b = (protocol(cube, metric, draws=draws, rng=1) for cube in (one, two))
+        np.testing.assert_allclose(a.estimate, b.estimate, rtol=1e-13)
+        assert a.selected == b.selected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,21 @@ FILES = {
     ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.rglob("*.py"))
 }
-TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in FILES.items()}
 
 
+@functools.cache
+def nodes(module):
+    return list(ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))))
+
+
+@functools.cache
 def imported(module):
     """Return what a module imports, inside functions too, but not what only type checkers see."""
-    tree, package = TREES[module], FILES[module].name == "__init__.py"
-    typing = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    package = FILES[module].name == "__init__.py"
+    typing = [n for n in nodes(module) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
     unseen = {id(node) for branch in typing for part in branch.body for node in ast.walk(part)}
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes(module):
         if id(node) in unseen:
             continue
         if isinstance(node, ast.Import):
@@ -38,15 +44,12 @@ def imported(module):
     return names
 
 
-IMPORTS = {module: imported(module) for module in FILES}
-
-
 def room(module):
     return [*module.split("."), "__init__"][1]
 
 
 def users(library):
-    return sorted(module for module, names in IMPORTS.items() if any(n.split(".")[0] == library for n in names))
+    return sorted(module for module in FILES if any(n.split(".")[0] == library for n in imported(module)))
 
 
 def test_every_room_has_its_place_in_the_flow():
@@ -57,15 +60,15 @@ def test_imports_follow_the_data():
     order = {name: place for place, name in enumerate(FLOW)}
     back = [
         f"{module} -> {target}"
-        for module, names in IMPORTS.items()
-        for target in names
+        for module in FILES
+        for target in imported(module)
         if target in FILES and room(module) in order and order[room(module)] < order.get(room(target), -1)
     ]
     assert back == []
 
 
 def test_no_import_cycles():
-    waiting = {m: {t for t in names if t in FILES and t not in (m, "cvstats")} for m, names in IMPORTS.items()}
+    waiting = {m: {t for t in imported(m) if t in FILES and t not in (m, "cvstats")} for m in FILES}
     waiting.pop("cvstats")
     while True:  # what imports nothing that is left, or is imported by nothing that is left, is in no cycle
         wanted = set().union(*waiting.values())
@@ -102,8 +105,8 @@ def test_few_private_modules_in_the_root():
 def test_inner_functions_take_few_arguments():
     wide = [
         f"{module}.{node.name}"
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
+        for module in FILES
+        for node in nodes(module)
         if isinstance(node, ast.FunctionDef)
         and len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs) > 8
         and (node.name.startswith("_") or "Parameters" not in (ast.get_docstring(node) or ""))

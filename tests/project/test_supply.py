@@ -22,6 +22,7 @@ WHEEL = [
     r"cvstats/__init__\.pyi",
     r"cvstats/py\.typed",
     r"cvstats/data/\w+\.npz",
+    r"cvstats/data/variables\.json",
     r"cvstats/templates/report\.(html|css|js)",
     r"cvstats-[\d.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
 ]

@@ -134,9 +134,38 @@ def test_criterion_chooses_and_metric_judges():
     eta, ridge = np.median(values.eta.values[chosen[:5]]), np.median(values.ridge.values[chosen[:5]])
     median = int(np.flatnonzero((values.eta.values == eta) & (values.ridge.values == ridge))[0])
     np.testing.assert_allclose(out.value.sel(protocol="median"), own[:, median])
+    numbers = cs.as_cube(test.drop_vars(["kind", "positive", "threshold"]), kind="value")
+    for judged, chooser in ((test, press), (numbers, values), (numbers, press)):  # kinds need not be swapped by hand
+        same = evaluation_protocols(judged, "error_rate", selection=chooser, criterion="mse", first=5)
+        xr.testing.assert_equal(same, out)
     once = values.isel(realisation=4, drop=True)
     out = evaluation_protocols(test, "error_rate", selection=values, external=once, criterion="mse", first=5)
     assert set(out.selected.sel(protocol="external").values.tolist()) == {names[chosen[4]]}
+
+
+def test_inner_predictions_choose_by_the_criterion_and_external_ones_too():
+    cube, inner = ripley_mixture(30, eta=[1.0, 10.0, 100.0], folds=5, inner=True, n_test=10, realisations=3, rng=2)
+    out = evaluation_protocols(cube, "error_rate", inner=inner, criterion="smoothed_error_rate", first=3)
+    for at in range(3):
+        one, inside = cube.isel(realisation=at), inner.isel(realisation=at)
+        wrong = []
+        for fold in inside.outer_fold.values:
+            part = cs.as_cube(inside.sel(outer_fold=fold).drop_vars(["fold", "outer_fold"], errors="ignore"))
+            chosen = int(cs.score(part, "smoothed_error_rate").values.argmin())
+            rows = one.fold.values.ravel() == fold
+            wrong.append((one.values.reshape(30, -1)[rows, chosen] > 0) != (one.label.values[rows] == 1))
+        assert float(out.value.sel(protocol="internal")[at]) == pytest.approx(np.concatenate(wrong).mean())
+        best = int(cs.score(one, "smoothed_error_rate").values.argmin())
+        assert out.selected.sel(protocol="external").values[at] == cube.configuration.values[best]
+
+
+def test_a_penalty_is_added_to_the_loss_that_chooses():
+    selection, cube = errors_cube(CHOOSE, n=12), errors_cube(JUDGE)
+    dear = selection.assign_coords(penalty=("configuration", [0.0, 0.0, 0.0, 1.0, 0.1, 1.0]))
+    for metric in ("error_rate", "accuracy"):
+        out = evaluation_protocols(cube, metric, selection=dear, first=3)
+        # c1 or c4 with 1.2 errors of 12 more: 4 and 3.2, 2 and 4.2, 4 and 3.2, 4 and 8.2, 4 and 3.2
+        assert out.selected.sel(protocol="internal").values.tolist() == ["c4", "c1", "c4", "c1", "c4"]
 
 
 def test_a_realisation_that_cannot_choose_has_no_value():

@@ -16,7 +16,9 @@ BARE = cs.as_cube([[0.9], [0.2]], [1, 0])
 
 
 def test_every_protocol_says_how_it_is_called_and_what_chooses_and_judges():
-    names = "winner bbc bbc_cross_repeat bbc_ncv bbc_x bbcd cv cvt cvm_cv tt ncv cv2 separate_cv classical_cv"
+    names = (
+        "winner bbc bbc_cross_repeat bbc_ncv bbc_x bbcd cv cvt cvm_cv tt ncv cv2 ncv_criterion separate_cv classical_cv"
+    )
     assert set(PROTOCOLS) == {*names.split(), "prior_reweighted_cv", "bbc_folds"}
     assert all(entry.words and entry.chooses and entry.judges for entry in PROTOCOLS.values())
     assert len({entry.words for entry in PROTOCOLS.values()}) == len(PROTOCOLS)

@@ -63,9 +63,7 @@ def test_rank_metrics_are_refused_because_models_differ(name, metric):
 
 
 NO_MODEL = {  # where auc, which is ranked model by model, cannot be
-    "cvt_fold": "averaging by fold is defined for ordinary folds",
-    "tt": "averaging by fold is defined for ordinary folds",
-    "implementations": "averaging by fold is defined for ordinary folds",
+    "implementations": "compares ways of ordinary cross-validation",
     "drop_configurations": "early dropping is defined for ordinary folds",
     "cvm_cv": "it needs two; the cube has 1",
     "one_partner": "ranks predictions of different samples, and only those of one model",
@@ -86,7 +84,11 @@ def test_auc_is_ranked_model_by_model(name):
 def test_metrics_of_the_class_ratio_are_refused_without_a_prior(name, metric):
     with pytest.raises(cs.InputError, match="depends on how frequent the classes are") as caught:
         EVERYWHERE[name](separate_cube(), metric)
-    for hint in ("analyst's choice, not the population's", "prior_error({label: probability})", "separate_cv()"):
+    for hint in (
+        "analyst's choice, not the population's",
+        f"at_prior({metric!r}, {{label: probability",
+        "separate_cv()",
+    ):
         assert hint in str(caught.value)
 
 
@@ -101,7 +103,7 @@ def test_every_metric_says_whether_it_depends_on_the_class_ratio(name):
         cs.score(separate_cube(), name)
 
 
-@pytest.mark.parametrize("metric", [*sorted(FREE), cs.prior_error({0: 0.9})])
+@pytest.mark.parametrize("metric", [*sorted(FREE), cs.prior_error({0: 0.9}), cs.at_prior("ppv", {0: 0.9})])
 def test_metrics_free_of_the_class_ratio_do_not_change_with_it(metric):
     """Twice as many samples of one class."""
     cube = separate_cube()
@@ -132,3 +134,41 @@ def test_class_errors_and_priors_still_work_on_such_a_cube():
 def test_a_column_named_partner_is_no_separate_sampling():
     cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7]], [1, 0]).assign_coords(partner=("sample", ["x", "y"]))
     assert cs.score(cube, "auc").values.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("metric", ["auc", cs.prior_error({0: 0.9})])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_pairs_of_folds_are_folds(metric, repeats):
+    """Averages by fold, and TT, by plain loops over the models."""
+    cube = separate_cube()
+    if repeats == 2:
+        cube = xr.concat([cube, cube[:, ::-1].assign_coords(configuration=cube.configuration)], dim="repeat")
+        cube = cube.transpose("sample", "configuration", "partner", "repeat").assign_coords(repeat=[0, 1])
+    y, fold, p = cube.label.values, cube.fold.values, cube.values.reshape(40, 3, 3, -1)
+    table = np.empty((3, repeats, 3, 2))
+    for j, r, u, v in np.ndindex(table.shape):
+        down, up = p[(y == 0) & (fold == u), j, v, r], p[(y == 1) & (fold == v), j, u, r]
+        if metric == "auc":
+            table[j, r, u, v] = np.mean(up[:, None] > down)
+        else:
+            table[j, r, u, v] = 0.9 * np.mean(down > 0.5) + 0.1 * np.mean(up <= 0.5)
+    flat, sign = table.reshape(3, -1), 1 if metric == "auc" else -1
+    means = flat.mean(axis=1)
+    np.testing.assert_allclose(cs.score(cube, metric, average="fold"), means, rtol=1e-13)
+    best = (sign * means).argmax()
+    claim = cs.cvt(cube.chunk(configuration=1), metric, average="fold")
+    assert (int(claim.selected), float(claim.estimate)) == (best, pytest.approx(means[best], rel=1e-13))
+    gain = (sign * (flat - flat[best])).max(axis=0).mean()
+    assert float(cs.tt(cube, metric).estimate) == pytest.approx(means[best] - sign * gain, rel=1e-12)
+
+
+def test_what_needs_ordinary_folds_says_why():
+    cube = separate_cube()
+    for text, function in [
+        ("a sample is complete only when", lambda: cs.bbcd(cube, "auc")),
+        ("every pair of folds would need inner predictions", lambda: cs.ncv(cube, "auc", inner=cube)),
+        ("compares ways of ordinary cross-validation", lambda: cs.implementations(cube, "auc")),
+        (r"cvt\(\) and tt\(\) average over pairs", lambda: cs.winner(cube, "auc", average="fold")),
+    ]:
+        with pytest.raises(cs.InputError, match=text):
+            function()

@@ -471,3 +471,112 @@ def test_the_report_names_another_winner_in_its_row(tmp_path):
     assert "Here the winner is b." in text
     assert "All rows estimate the performance of the same thing" not in text
     assert "unless a row names another winner" in text
+
+
+# folds that are skipped because they were asked to be -----------------------------------------------------------------
+
+
+def lopsided(repeats=1, configurations=3):
+    """Return a cube of 30 samples whose first folds lack a class, and the plain AUCs (configuration, repeat, fold)."""
+    g = np.random.default_rng(8)
+    y = np.r_[np.zeros(12, int), g.integers(0, 2, 18)]
+    fold = np.stack([np.arange(30) // 6 if r == 0 else g.integers(0, 5, 30) for r in range(repeats)], axis=1)
+    p = g.random((30, configurations, repeats)) + 0.3 * y[:, None, None]
+    aucs = np.full((configurations, repeats, 5), NAN)
+    for j, r, k in np.ndindex(aucs.shape):
+        rows = fold[:, r] == k
+        up, down = p[rows & (y == 1), j, r], p[rows & (y == 0), j, r]
+        if len(up) and len(down):
+            aucs[j, r, k] = np.mean((up[:, None] > down) + 0.5 * (up[:, None] == down))
+    cube = cs.as_cube(p, y, folds=fold, kind="score", repeats=range(repeats))
+    return (cube if repeats > 1 else cube.isel(repeat=0, drop=True)), aucs
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_skipped_folds_leave_the_mean_of_the_others(repeats):
+    cube, aucs = lopsided(repeats)
+    means = np.nanmean(aucs, axis=2).mean(axis=1)
+    number = np.isfinite(aucs[0]).sum()
+    scores = cs.score(cube, "auc", average="fold", undefined="skip")
+    np.testing.assert_allclose(scores, means, rtol=1e-13)
+    assert scores["n_folds"].values.tolist() == [number] * 3
+    out = cs.cv(cube, "auc", average="fold", undefined="skip")
+    np.testing.assert_allclose(out.estimate, means, rtol=1e-13)
+    assert out.n_folds.values.tolist() == [number] * 3
+    each = [np.nanstd(aucs[:, r], axis=1, ddof=1) / np.sqrt(np.isfinite(aucs[0, r]).sum()) for r in range(repeats)]
+    np.testing.assert_allclose(out.std_error, np.mean(each, axis=0), rtol=1e-12)
+    claim = cs.cvt(cube, "auc", average="fold", undefined="skip")
+    assert float(claim.estimate) == pytest.approx(means.max(), rel=1e-13)
+    assert int(claim.selected) == means.argmax()
+    assert int(claim.n_folds) == number
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_tt_and_ncv_over_the_folds_that_have_every_class(repeats):
+    cube, aucs = lopsided(repeats)
+    flat = aucs.reshape(3, -1)
+    flat = flat[:, np.isfinite(flat[0])]
+    best = flat.mean(axis=1).argmax()
+    out = cs.tt(cube, "auc", undefined="skip")
+    assert float(out.estimate) == pytest.approx(flat[best].mean() - (flat.max(axis=0) - flat[best]).mean(), rel=1e-12)
+    assert int(out.n_folds) == flat.shape[1]
+    g = np.random.default_rng(1)
+    shape = (3, 5, repeats)[: 2 + (repeats > 1)]
+    dims = ("configuration", "outer_fold", "repeat")[: len(shape)]
+    criterion = xr.DataArray(g.random(shape), dims=dims, coords={"outer_fold": range(5)})
+    nested = cs.ncv(cube, "auc", criterion=criterion, undefined="skip")
+    chosen = criterion.values.reshape(3, 5, repeats).argmin(axis=0)
+    each = np.take_along_axis(aucs.transpose(0, 2, 1), chosen[None], axis=0)[0]
+    assert float(nested.estimate) == pytest.approx(np.nanmean(each, axis=0).mean(), rel=1e-13)
+    assert int(nested.n_folds) == flat.shape[1]
+    turned = cs.ncv(cube, "auc", criterion=-criterion, criterion_direction="maximize", undefined="skip")
+    xr.testing.assert_equal(turned.estimate, nested.estimate)
+    assert nested.method.item() == "ncv_criterion"
+
+
+def test_ncv_skips_inner_folds_without_a_class():
+    cube, inner = nested_cube()
+    out = cs.ncv(cube, "auc", inner=inner, undefined="skip")
+    y, best, values = cube.label.values, [], []
+    for k in range(4):
+        inside = inner.isel(outer_fold=k)
+        each = []
+        for fold in range(6):
+            rows = (cube.fold.values != k) & (inside.fold.values == fold)
+            up, down = inside.values[rows & (y == 1)], inside.values[rows & (y == 0)]
+            if len(up) and len(down):
+                each.append(np.mean(up[:, None] > down, axis=(0, 1)))
+        best.append(int(np.mean(each, axis=0).argmax()))
+        rows = cube.fold.values == k
+        up, down = cube.values[rows & (y == 1), best[k]], cube.values[rows & (y == 0), best[k]]
+        values.append(np.mean(up[:, None] > down))
+    assert out.selected_fold.values.tolist() == [TEXT[j] for j in best]
+    assert float(out.estimate) == pytest.approx(np.mean(values), rel=1e-13)
+
+
+def test_what_is_skipped_everywhere_is_nan_and_said():
+    for function in (
+        lambda: cs.score(sorted_folds(), "auc", average="fold", undefined="skip"),
+        lambda: cs.tt(sorted_folds(), "auc", undefined="skip").estimate,
+    ):
+        out, messages = told(function)
+        assert np.isnan(out).all()
+        assert len(messages) == 1
+
+
+def test_skipping_is_refused_where_it_means_nothing():
+    cube, _ = lopsided()
+    with pytest.raises(cs.InputError, match="give average='fold'"):
+        cs.score(cube, "auc", undefined="skip")
+    with pytest.raises(cs.InputError, match="one metric that chooses and judges"):
+        cs.cvt(cube, ["auc", "average_precision"], average="fold", undefined="skip")
+    with pytest.raises(cs.InputError, match="`undefined`"):
+        cs.tt(cube, "auc", undefined="drop")
+    for criterion, text in [
+        (None, "give `inner`"),
+        (np.ones((3, 5)), "must be a DataArray over 'configuration', 'outer_fold'"),
+        (xr.DataArray(np.ones((3, 4)), dims=("configuration", "outer_fold")), "different outer folds"),
+        (xr.DataArray(np.ones((3, 5, 2)), dims=("configuration", "outer_fold", "trial")), "the dimension 'trial'"),
+    ]:
+        with pytest.raises(cs.InputError, match=text):
+            cs.ncv(cube, "auc", criterion=criterion)

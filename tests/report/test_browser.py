@@ -1,13 +1,19 @@
 """The report in a real browser: headless Chromium, driven over the WebDriver protocol without further packages."""
 
+import base64
+import io
 import json
 import shutil
 import socket
 import subprocess
 import time
+import unicodedata
 import urllib.request
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
+import pypdf
 import pytest
 
 import cvstats as cs
@@ -205,6 +211,93 @@ def test_tables_and_text_can_be_copied(opened):
     assert len(lines) == 6
     opened.js("document.querySelector('[data-copy=text-latex]').click()")
     assert r"\%" in opened.js("return window.copied")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A report of more configurations than are shown at first, with tuning values."""
+    cube = cs.simulate_cube(60, 70, rng=5)
+    cube = cube.assign_coords(
+        configuration=[f"model-{i:03d}" for i in range(70)],
+        family=("configuration", ["tree" if i % 7 == 0 else "svm" for i in range(70)]),
+        C=("configuration", np.where(np.arange(70) % 7 == 0, np.nan, np.arange(70) / 8)),
+    )
+    path = tmp_path_factory.mktemp("many") / "report.html"
+    write_text(path, render_html(Page(Analysis(cube, "accuracy", times=60))))
+    return path
+
+
+def visible_rows(browser, table="table-configurations"):
+    script = (
+        "return [...document.getElementById(arguments[0]).tBodies[0].rows].filter(r => r.offsetParent !== null)"
+        ".map(r => r.cells[0].innerText)"
+    )
+    return browser.js(script, table)
+
+
+def saved_text(browser, button):
+    """Return the name and the text of the file that a click on a button would save."""
+    return browser.js(
+        "let blob, name; URL.createObjectURL = b => { blob = b; return 'data:,'; };"
+        "HTMLAnchorElement.prototype.click = function () { name = this.download; };"
+        "document.querySelector(arguments[0]).click(); return blob.text().then(text => [name, text]);",
+        button,
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_long_tables_fold_filter_and_lead_somewhere(browser, many, size):
+    browser.open(many, *SIZES[size])
+    assert len(visible_rows(browser)) == 25
+    box = "const box = document.querySelector('[data-filter=table-configurations]'); box.value = arguments[0];"
+    browser.js(box + "box.dispatchEvent(new Event('input', {bubbles: true}))", "TREE model-0")
+    assert sorted(visible_rows(browser)) == [f"model-{i:03d}" for i in range(0, 70, 7)]
+    browser.js(box + "box.dispatchEvent(new Event('input', {bubbles: true}))", "")
+    assert len(visible_rows(browser)) == 25
+    assert sort(browser, "table-configurations", 0) == "ascending"
+    assert visible_rows(browser) == [f"model-{i:03d}" for i in range(25)], "the first rows of the new order"
+    browser.js("document.querySelector('[data-more=table-configurations]').click()")
+    assert len(visible_rows(browser)) == 70
+    links = browser.js("return [...document.querySelectorAll('nav a')].map(a => a.getAttribute('href').slice(1))")
+    assert len(links) > 5
+    assert all(browser.js("return document.getElementById(arguments[0]) !== null", link) for link in links)
+    assert browser.js("return document.documentElement.scrollWidth <= window.innerWidth")
+    heights = browser.js("return [...document.querySelectorAll('.scroll')].map(e => e.scrollHeight - e.clientHeight)")
+    assert max(heights) <= 1, "no table inside a box of few rows"
+
+
+def test_tables_and_figures_can_be_saved(browser, many):
+    browser.open(many, *SIZES["desktop"])
+    name, text = saved_text(browser, "[data-csv=table-configurations]")
+    assert name == "table-configurations.csv"
+    table = pd.read_csv(io.StringIO(text))
+    assert len(table) == 70
+    assert {"family", "C"} <= set(table.columns), "all tuning values"
+    assert table["C"].isna().sum() == 10
+    assert table["Wins"].between(0, 1).all()
+    assert table["Wins"].sum() == pytest.approx(1)
+    name, text = saved_text(browser, "[data-svg=figure-intervals]")
+    assert name == "figure-intervals.svg"
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@pytest.mark.parametrize("script", ["with", "without"])
+def test_printing_gives_every_row_and_scripts_are_not_needed(browser, many, script):
+    browser.cdp("Emulation.setScriptExecutionDisabled", {"value": script == "without"})
+    try:
+        browser.open(many, *SIZES["desktop"])
+        printed = base64.b64decode(browser.cdp("Page.printToPDF", {})["data"])
+    finally:
+        browser.cdp("Emulation.setScriptExecutionDisabled", {"value": False})
+    pages = [unicodedata.normalize("NFKC", page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(printed)).pages]
+    text = "\n".join(pages)
+    assert all(f"model-{i:03d}" in text for i in range(70))
+    assert "Filter rows" not in text
+    assert "Download" not in text
+    assert "To reproduce" in text
+    own = [page for page in pages if page.count("model-") > 8]
+    assert len(own) > 1
+    assert all("Configuration" in page for page in own), "the header is repeated on every page of the table"
 
 
 def test_dark_and_print(browser, page):

@@ -287,7 +287,6 @@ def test_test_scores_are_shown():
     ("change", "message"),
     [
         (lambda cube: cube.expand_dims(trial=2), "batch dims 'trial'"),
-        (lambda cube: cube.expand_dims(partner=2), "separate-sampling cube"),
         (lambda cube: cube.expand_dims(outer_fold=2), "inner predictions"),
     ],
 )
@@ -313,8 +312,7 @@ def test_paragraph_names_every_choice(analysis):
         "2 repeats of stratified 10-fold cross-validation",  # the partition
         "6 configurations",  # how much was tried
         "fitted within each training set",  # where preprocessing happened
-        "[Pi1]",
-        "[CV1]",  # what chose the winner
+        "thus choose and would judge",  # what chose the winner
         "best accuracy (higher is better), pooled over the held-out folds",  # criterion
         "ties go to the first in the order given",
         "refitted on all samples by the same process",  # the model the estimate is for
@@ -326,7 +324,7 @@ def test_paragraph_names_every_choice(analysis):
         f"cvstats {cs.__version__} (seed 1)",
     ):
         assert words in text
-    assert "[Pi2]" in paragraph(analysis, "text", "outside")
+    assert "on all samples before splitting" in paragraph(analysis, "text", "outside")
     assert "No step that learns from the data" in paragraph(analysis, "text", "none")
     assert "[State whether preprocessing" in paragraph(analysis, "text", None)
 
@@ -343,7 +341,7 @@ def test_latex_and_markdown_are_escaped(analysis):
     assert r"well \& fine" in latex
     assert not re.search(r"(?<!\\)[%&#_]", latex)
     assert "`<b>sick</b>`" in markdown
-    assert r"\[CV1\]" in markdown
+    assert r"\[State whether" in markdown
 
 
 def test_paragraph_refuses():

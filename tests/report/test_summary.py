@@ -1,0 +1,115 @@
+"""The sentence of a result, the summary of a cube, the words of variables, and what a notebook shows."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cvstats as cs
+from cvstats.report.analysis import Analysis
+from cvstats.report.families import family_table
+from cvstats.report.summary import page_of, text_of
+
+
+@pytest.fixture(scope="module")
+def cube():
+    return cs.simulate_cube(60, 8, rng=1).assign_coords(
+        family=("configuration", ["a", "a", "b", "b", "b", "c", "c", "c"])
+    )
+
+
+def test_a_result_says_its_sentence(cube):
+    out = cs.winner(cube, "accuracy", times=60, rng=1)
+    text = str(cs.summary(out))
+    assert text.startswith(f"Accuracy {float(out.estimate):.3f} (95% interval ")
+    assert f"plain CV claims {float(out.naive):.3f}" in text
+    assert f"selected {out.selected.item()}." in text
+    several = str(cs.summary(cs.winner(cube, ["accuracy", "mcc"], times=60, rng=1)))
+    assert len(several.splitlines()) == 2
+    assert "cannot be excluded as the best" in str(cs.summary(cs.best_set(cube, "accuracy", times=60, rng=1)))
+    test = cs.contrast(cube, "accuracy", a=0, b=1, times=60, rng=1)
+    assert f"P = {float(test.p_value):.2f}" in str(cs.summary(test))
+
+
+def test_a_cube_says_what_was_read_and_the_headline(cube):
+    text = str(cs.summary(cube, times=60))
+    assert "60 (" in text
+    assert "Configurations" in text
+    assert "Selected: " in text
+    html = cs.summary(cube.assign_coords(configuration=[f"<b>{i}</b>" for i in range(8)]), times=60)._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>0</b>" not in html
+
+
+def test_strangers_are_refused():
+    with pytest.raises(cs.InputError, match="no function of cvstats made"):
+        cs.summary(xr.Dataset({"estimate": 1.0}))
+    with pytest.raises(cs.InputError, match="a cube"):
+        cs.summary([1, 2])
+
+
+def test_every_variable_has_words(cube):
+    results = [
+        cs.winner(cube, "accuracy", times=40, rng=1, keep_draws=True),
+        cs.bbc(cube, ["accuracy", "mcc"], times=40, rng=1),
+        cs.cvt(cube, "accuracy"), cs.tt(cube, "accuracy"), cs.best_set(cube, "accuracy", times=40, rng=1),
+        cs.contrast(cube, "accuracy", a=[0, 1], b=[2, 3], times=40, rng=1), cs.describe_cube(cube),
+        cs.bbcd(cube, "accuracy", times=40, rng=1), cs.mcnemar_test(cube, a=0, b=1),
+        cs.optimism_curve(cube, "accuracy", times=40, rng=1),
+    ]  # fmt: skip
+    for out in results:
+        for name, variable in out.data_vars.items():
+            assert variable.attrs["long_name"], name
+            assert variable.attrs["description"].endswith("."), name
+    assert not cube["configuration"].attrs, "a user's own coordinates are left alone"
+
+
+def test_notebooks_begin_with_the_sentence(cube, monkeypatch):
+    out = cs.winner(cube, "accuracy", times=40, rng=1)
+    assert text_of(out).startswith("Accuracy ")
+    assert "naive" in text_of(out), "nothing that matters is cut"
+    assert "..." not in text_of(out).split("Data variables")[1].split("Attributes")[0].split("\n")[0]
+    assert page_of(out).startswith("<p><b>Accuracy ")
+    other = xr.Dataset({"x": 1})
+    assert text_of(other) == repr(other)
+    known = {}
+    formatter = types.SimpleNamespace(
+        for_type_by_name=lambda module, name, f: known.setdefault((module, name), []).append(f)
+    )
+    shell = types.SimpleNamespace(
+        display_formatter=types.SimpleNamespace(formatters={"text/html": formatter, "text/plain": formatter})
+    )
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    cs._in_notebooks()
+    page, text = known[xr.Dataset.__module__, "Dataset"]
+    said = []
+    text(out, types.SimpleNamespace(text=said.append), False)
+    assert said == [text_of(out)]
+    assert page(out).startswith("<p><b>Accuracy ")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "mcc"])
+def test_families_are_contrasts_of_the_same_draws(cube, metric):
+    analysis = Analysis(cube, metric, times=80, seed=3)
+    table = family_table(analysis)
+    best = table.body[0][0].text
+    judged = {row[0].text: row for row in table.body}
+    for name in {"a", "b", "c"} - {best}:
+        out = cs.contrast(cube, metric, a={"family": name}, b={"family": best}, times=80, rng=3)
+        assert judged[name][5].key == pytest.approx(float(out.estimate), abs=1e-12)
+        assert judged[name][4].key == pytest.approx(float(out.estimate_a), abs=1e-12)
+        assert judged[name][2].text == str(out.selected_a.item())
+        assert judged[name][6].text == f"{analysis.number(out.conf_low)} to {analysis.number(out.conf_high)}"
+    p = [
+        float(cs.contrast(cube, metric, a={"family": n}, b={"family": best}, times=80, rng=3).p_value)
+        for n in list(judged)[1:]
+    ]
+    np.testing.assert_allclose([judged[n][7].key for n in list(judged)[1:]], cs.p_adjust(np.array(p)), atol=1e-12)
+
+
+def test_without_families_there_is_no_table(cube):
+    assert family_table(Analysis(cube.drop_vars("family"), "accuracy", times=40)) is None
+    alone = cube.assign_coords(family=("configuration", [f"f{i}" for i in range(8)]))
+    assert family_table(Analysis(alone, "accuracy", times=40)) is None, "every configuration its own family"
