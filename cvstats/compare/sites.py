@@ -100,11 +100,13 @@ def _combined(table: xr.DataArray, dim: str, scale: str, level: float) -> xr.Dat
     from scipy.special import chdtrc, stdtrit
 
     estimate, error = table.values
-    known = np.isfinite(estimate) & (error > 0)
+    known = np.isfinite(estimate) & (error > 0) & np.isfinite(error)
     name = str(table["metric"].values) if "metric" in table.coords and table["metric"].ndim == 0 else ""
     if not known.all():
         lost = show(table[dim].values[~known] if dim in table.coords else np.flatnonzero(~known))
         warn(f"meta_analysis: no estimate with a standard error for {dim} {lost}; left out.")
+    if known.sum() < 2:
+        warn(f"meta_analysis: fewer than two of {dim} have an estimate: NaN.")
     estimate, error = estimate[known], error[known]
     on = _scale_of(name, scale, estimate)
     y, s2 = on.forward(estimate), (error * np.abs(on.slope(estimate))) ** 2
@@ -175,5 +177,5 @@ def _between(y: np.ndarray, s2: np.ndarray) -> float:
 
     if _excess(0.0, y, s2) <= 0:
         return 0.0
-    top = float(np.sum((y - y.mean()) ** 2))  # explains everything: each term is then below one
+    top = 2 * float(np.sum((y - y.mean()) ** 2))  # explains everything and more
     return float(brentq(_excess, 0.0, top, args=(y, s2), xtol=1e-300, rtol=4 * np.finfo(float).eps))

@@ -414,6 +414,8 @@ def bound_metric(
     separate = "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)  # or one picked out
     if separate and not any_cube:
         _refuse_separate(metric, cube)
+    if metric.uses == "survival":
+        metric.check_kind(cube)  # what draws must hold cannot be told without events
     if metric.bind is None:
         return metric
     said: list[str] = []
