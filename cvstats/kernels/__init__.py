@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .columns import STATISTICS, ColumnKernel
 from .custom import CustomKernel
 from .pairs import PairKernel
 from .problem import LabelCheck, Problem
@@ -27,6 +28,7 @@ KERNELS: dict[str, Any] = {
     "concordance": PairKernel,
     **dict.fromkeys(PARTS, CensoredKernel),
     "custom": CustomKernel,
+    **dict.fromkeys(STATISTICS, ColumnKernel),
 }
 
 

@@ -18,7 +18,7 @@ from cvstats.cube.arrays import class_names
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
 Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
-Direction = Literal["maximize", "minimize"]
+Direction = Literal["maximize", "minimize", "target"]
 
 REGISTRY: dict[str, Metric] = {}
 MADE: dict[str, Metric] = {}  # traits of what a function makes, such as `prior_error`, by the name in results
@@ -50,8 +50,8 @@ class Metric:
     ----------
     name : str
         What it is called in results.
-    direction : {"maximize", "minimize"}
-        Which values are better.
+    direction : {"maximize", "minimize", "target"}
+        Which values are better; ``"target"``: those nearest `target`.
     range : tuple of float
         Its smallest and largest possible value.
     family : {"mean", "smooth", "rank", "custom"}
@@ -85,13 +85,17 @@ class Metric:
         What other packages call it, accepted in any letter case.
     unlike : tuple of str
         Names of metrics that are near it but not the same: suggested, never taken for it.
-    scale : {"unit", "log", "none"}
-        Where its calibrated interval is built: on its range, on the log of the distance from its best end, nowhere. By
-        default what its range allows.
+    scale : {"unit", "log", "plain", "none"}
+        Where its calibrated interval is built: on its range, on the log of the distance from its best end, as it is,
+        nowhere. By default what its range allows.
     prior : tuple of float, optional
         The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
     time : float, optional
         Of survival metrics: the horizon at which, or until which, it judges.
+    target : float, optional
+        The value that is best, where neither the largest nor the smallest is. Such a metric judges but never chooses.
+    curve, at : str, tuple of float
+        Of points of a curve: which one, and where. All that are asked for are computed at once.
 
     Examples
     --------
@@ -125,7 +129,10 @@ class Metric:
     scale: str = ""
     prior: tuple[float, ...] | None = None
     time: float | None = None
-    sign: int = field(init=False)  # +1 when higher is better, -1 when lower is
+    target: float | None = None
+    curve: str = ""
+    at: tuple[float, ...] = ()
+    sign: int = field(init=False)  # +1 when higher is better, -1 when lower is (or neither)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sign", 1 if self.direction == "maximize" else -1)
@@ -391,6 +398,16 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
 def _key(name: str) -> str:
     """Return a name without what spellings differ in: letter case, separators, scikit-learn's ending."""
     return name.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_score")
+
+
+def may_choose(metric: Metric) -> Metric:
+    """Return the metric, unless it has a target: then what is nearest it was made so, and is no better for it."""
+    if metric.target is not None:
+        raise InputError(
+            f"metric {metric.name!r} has a target ({metric.target:g}) instead of a direction: it may judge what was "
+            "chosen, but never choose. Give a metric that chooses, such as by='log_loss'."
+        )
+    return metric
 
 
 def traits_of(name: str) -> Metric | None:
