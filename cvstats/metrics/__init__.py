@@ -6,7 +6,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 
-from .base import Metric, as_metric, bound_metric, define, get_metric, traits_of
+from .base import Metric, as_metric, bound_metric, define, get_metric, metrics_of, traits_of
 from .classes import (
     accuracy,
     balanced_accuracy,
@@ -29,10 +29,10 @@ from .survival import survival_auc, survival_brier, survival_observed_expected, 
 __all__ = [
     "Metric", "accuracy", "as_metric", "at_prior", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision",
     "balanced_accuracy", "bound_metric", "brier", "concordance", "define", "error_rate", "f1", "get_metric", "kappa",
-    "log_loss", "mae", "mcc", "metric_set", "mse", "net_benefit", "npv", "ppv", "precision", "prior_error",
-    "prior_in_order", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate", "specificity",
-    "survival_auc", "survival_brier", "survival_observed_expected", "traits_of", "truncated_concordance",
-    "uno_concordance", "youden",
+    "log_loss", "mae", "mcc", "metric_set", "metrics_of", "mse", "net_benefit", "npv", "ppv", "precision",
+    "prior_error", "prior_in_order", "r2", "resolve_prior", "rmse", "score", "sensitivity", "smoothed_error_rate",
+    "specificity", "survival_auc", "survival_brier", "survival_observed_expected", "traits_of",
+    "truncated_concordance", "uno_concordance", "youden",
 ]  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import batch_dims, check_cube, problem_on
 from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
+from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric
+from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Draws, Given, Part, given_draws, make_draws
 from cvstats.select import label_keys, ranking, select_best
 

@@ -13,6 +13,7 @@ import xarray as xr
 from cvstats._check import InputError, nearest, show
 from cvstats.intervals.calibration import constants, variance_of
 from cvstats.kernels import Problem
+from cvstats.kernels.holm import holm
 
 if TYPE_CHECKING:
     from .bootstrap import Case, Request, Run
@@ -83,7 +84,6 @@ def differences(pairs: Iterable[Sequence[Case]], level: float, small: np.ndarray
     as in the calibrated interval.
     """
     from scipy.special import stdtr, stdtrit
-    from statsmodels.stats.multitest import multipletests
 
     rows = []
     for (own, others), few in zip(pairs, small, strict=True):
@@ -97,10 +97,7 @@ def differences(pairs: Iterable[Sequence[Case]], level: float, small: np.ndarray
         rows.append((gap, gap - half, gap + half, p))
     names = ("difference", "difference_low", "difference_high", "p_value")
     out = dict(zip(names, np.array(rows, float).T, strict=True))
-    adjusted, known = out["p_value"].copy(), ~np.isnan(out["p_value"])
-    if known.any():
-        adjusted[known] = multipletests(adjusted[known], method="holm")[1]
-    return out | {"p_adjusted": adjusted}
+    return out | {"p_adjusted": holm(out["p_value"])}
 
 
 def by_level(run: Run, asked: Request, cells: list[dict[str, Any]]) -> np.ndarray:
