@@ -217,6 +217,16 @@ class TestProtocols:
         assert out.selected.dims == ()
         assert np.isfinite(out.estimate).all()
 
+    def test_the_usual_metrics(self):
+        names = [metric.name for metric in cs.metric_set(probabilities())]
+        assert names == [f"survival_{what}({time:g})" for what in ("brier", "auc") for time in HORIZON]
+        assert len(cs.metric_set(probabilities().assign_coords(kind="score"))) == len(HORIZON)
+
+    def test_contrast(self):
+        out = cs.contrast(probabilities(), cs.survival_brier(5), a="a", b="b", times=40, rng=1)
+        own = cs.score(probabilities(), cs.survival_brier(5))
+        assert out.estimate.item() == pytest.approx((own[0] - own[1]).item())
+
     def test_mixtures(self):
         out = cs.bbc(probabilities(), cs.survival_brier(5), select=cs.ensemble(5), times=40, rng=1)
         assert out.share.sum() == pytest.approx(1)
