@@ -140,7 +140,7 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     enlarged = _enlarged(replace(evidence, chosen=chosen, wins=wins), ratio)
     limits, _, note = interval_limits(asked.interval, enlarged, asked.level)
     asked.notes.extend([note] if note else [])
-    regret = float(np.mean(asked.metrics[0].sign * (worth[best] - chosen)))
+    regret = float(np.mean(asked.metrics[0].optimism(worth[best], chosen)))
     return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .columns import STATISTICS, ColumnKernel
 from .custom import CustomKernel
 from .pairs import PairKernel
 from .problem import Kernel, LabelCheck, Problem
@@ -20,4 +21,5 @@ KERNELS: dict[str, type[Kernel]] = {
     "concordance": PairKernel,
     **dict.fromkeys(PARTS, CensoredKernel),
     "custom": CustomKernel,
+    **dict.fromkeys(STATISTICS, ColumnKernel),
 }

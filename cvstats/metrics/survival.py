@@ -205,18 +205,26 @@ def _bind(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
     return metric
 
 
-_MEAN = _SURVIVAL | {"family": "smooth", "direction": "minimize", "bind": _bind}
+_MEAN = _SURVIVAL | {"family": "smooth", "bind": _bind}
 MADE |= {
     "truncated_concordance": Metric("truncated_concordance", **_UNO),
     "survival_auc": Metric("survival_auc", **_RANK, statistic="survival_auc", words="time-dependent AUC", bind=_bind),
     "survival_brier": Metric(
-        "survival_brier", **_MEAN, range=(0.0, 1.0), statistic="survival_brier", words="Brier score", scale="log"
+        "survival_brier",
+        "minimize",
+        (0.0, 1.0),
+        **_MEAN,
+        statistic="survival_brier",
+        words="Brier score",
+        scale="log",
     ),
     "survival_observed_expected": Metric(
         "survival_observed_expected",
+        "target",
+        (0.0, np.inf),
         **_MEAN,
-        range=(0.0, np.inf),
         statistic="survival_observed_expected",
         words="observed over expected events",
+        target=1.0,
     ),
 }

@@ -188,11 +188,11 @@ def curve_of(
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
-    values = {"naive": naive, "estimate": estimate, "optimism": metric.sign * (naive - estimate)}
+    values = {"naive": naive, "estimate": estimate, "optimism": metric.optimism(naive, estimate)}
     if order == "tried":
-        gap = metric.sign * (honest - outside[:, :1])
+        gap = metric.optimism(outside[:, :1], honest)  # how much better the first is
         known = ~np.isnan(gap)
-        values["worse_than_first"] = (gap < 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+        values["worse_than_first"] = (gap > 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     said = {"metric": metric.name, "by": by and by.name, "order": order if order != "random" else None}
     return result(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
