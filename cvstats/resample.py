@@ -68,8 +68,8 @@ class Bootstrap(Draws):
         (n,) codes within which units are drawn.
     check
         What draws must hold, so that the others are drawn again, keyed by draw and attempt; None when nothing need be.
-    judging
-        Whether the samples left out must pass the check too.
+    ratio
+        How many units a draw takes for each that there is: one, unless draws are to be as large as another data set.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class Bootstrap(Draws):
         group: np.ndarray | None = None,
         strata: np.ndarray | None = None,
         check: LabelCheck | None = None,
-        judging: bool = True,
+        ratio: float = 1.0,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.check, self.judging = check, judging
-        futile = check is not None and judging and not check.possible(group)  # drawing again would be
+        self.check, self.ratio = check, ratio
+        futile = check is not None and check.judging and not check.possible(group)  # drawing again would be
         self._check = None if futile else check
         self._hopeful: bool | None = None
         self._units = units = n if group is None else int(group.max()) + 1
-        self.total = float(units) if group is None else float(units * np.bincount(group).max())
+        self._slots = max(1, round(units * ratio))  # units that a draw takes
         self._size: Any = np.uint64(units)
         self._member: np.ndarray | None = None
         if strata is not None and strata.max() > 0:
@@ -97,10 +97,13 @@ class Bootstrap(Draws):
             if group is not None:
                 layer = np.zeros(units, int)
                 layer[group] = strata
-            size, slot = np.bincount(layer), np.sort(layer, kind="stable")
+            size = np.bincount(layer)
+            slot = np.repeat(np.arange(len(size)), np.maximum(1, np.rint(size * ratio).astype(int)))
+            self._slots = len(slot)
             self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
-            self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
+            self._size = size[slot].astype(np.uint64)  # a slot draws from its stratum
             self._start = (np.cumsum(size) - size)[slot]
+        self.total = float(self._slots) if group is None else float(self._slots * np.bincount(group).max())
 
     def on(self, rows: np.ndarray) -> Bootstrap:
         """Return the draws over some of the samples: those that somebody predicted."""
@@ -111,8 +114,8 @@ class Bootstrap(Draws):
             for codes in (self.group, self.strata)
         )
         check = None if self.check is None else self.check.on(rows)
-        n, judging = int(rows.sum()), self.judging
-        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, judging=judging)
+        n = int(rows.sum())
+        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
 
     def remembered(self) -> Draws:
         """Return draws that are made once by each process, while they take little memory."""
@@ -127,7 +130,7 @@ class Bootstrap(Draws):
         redrawn = np.zeros(len(counts), int)
         if self._check is None:
             return counts, redrawn
-        bad = np.flatnonzero(~self._check.pair(counts, self.judging))
+        bad = np.flatnonzero(~self._check.pair(counts))
         attempts = ATTEMPTS if bad.size and self._hope() else 0
         for attempt in range(1, attempts + 1):
             if not bad.size:
@@ -136,7 +139,7 @@ class Bootstrap(Draws):
                 draw = start + row
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
-            bad = bad[~self._check.pair(counts[bad], self.judging)]
+            bad = bad[~self._check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
@@ -147,7 +150,7 @@ class Bootstrap(Draws):
             trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
-                if self._check.pair(trials, self.judging).any():
+                if self._check.pair(trials).any():
                     self._hopeful = True
                     break
         return self._hopeful
@@ -157,16 +160,16 @@ class Bootstrap(Draws):
 
         Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
         """
-        units, member, odd = self._units, self._member, 0
-        step = max(2, WORDS // units // 2 * 2)
-        room = np.empty((min(step, len(out)), units), np.uint64)
+        units, slots, member, odd = self._units, self._slots, self._member, 0
+        step = max(2, WORDS // slots // 2 * 2)
+        room = np.empty((min(step, len(out)), slots), np.uint64)
         for start in range(0, len(out), step):
             if not start or odd:  # a row may begin in the middle of a 64-bit word
                 stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
-                stream.advance((skip + start) * units // 2)
-                odd = (skip + start) * units % 2
+                stream.advance((skip + start) * slots // 2)
+                odd = (skip + start) * slots % 2
             rows = out[start : start + step]
-            size = len(rows) * units
+            size = len(rows) * slots
             words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
             index = room[: len(rows)]  # numpy 1 would multiply in 32 bits
             np.multiply(words.reshape(index.shape), self._size, out=index, dtype=np.uint64)
@@ -175,8 +178,8 @@ class Bootstrap(Draws):
             if member is not None:
                 place += self._start
             if units < 4096:
-                place += np.arange(0, place.size, units)[:, None]
-                counts = np.bincount(place.ravel(), minlength=place.size).reshape(place.shape)
+                place += units * np.arange(len(rows))[:, None]
+                counts = np.bincount(place.ravel(), minlength=units * len(rows)).reshape(len(rows), units)
             else:
                 counts = np.array([np.bincount(row, minlength=units) for row in place])
             if member is not None:

@@ -36,7 +36,8 @@ KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
 BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the samples
 REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = ("sample", "configuration", *REPEATS, "label_class")
+PLANES = ("label_class", "horizon")  # a prediction is one value for each class, or for each horizon
+CORE = ("sample", "configuration", *REPEATS, *PLANES)
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 PART = 16_000_000  # predictions of a block in memory
 
@@ -111,8 +112,28 @@ def check_form(cube: xr.DataArray) -> str:
         if not index.is_unique:
             twice = index[index.duplicated()].unique()
             raise InputError(f"{dim} names must be unique; found more than once: {show(twice)}.")
+    _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
+
+
+def _check_horizon(cube: xr.DataArray, kind: str) -> None:
+    """Raise unless predictions at horizons are those of survival times."""
+    coords = cube.coords.variables
+    if "horizon" in cube.dims and ("event" not in coords or kind == "value"):
+        raise InputError(
+            "the dimension 'horizon' is for survival: risks (kind='score') or survival probabilities "
+            "(kind='probability') at times, with as_cube(event=...). Rename it if it means something else."
+        )
+    if "event" in coords and kind == "probability" and "horizon" not in coords:
+        raise InputError(
+            "survival probabilities need the times they are for: a dimension 'horizon', or a single coordinate, in a "
+            "DataArray of predictions. Risks that are no such probabilities have kind='score'."
+        )
+    if "event" in coords and "horizon" in coords:
+        times = coords["horizon"].values
+        if times.dtype.kind not in "fiu" or not np.all(np.isfinite(times)):
+            raise InputError(f"coordinate 'horizon' must hold times, as the labels do; found {show(np.ravel(times))}.")
 
 
 def check_beside(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
@@ -273,6 +294,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         cube.sizes.get("partner", 1),
         finite=metric.name if metric is not None and not ranks and metric.uses in ("value", "margin") else "",
         compete=compete,
+        horizon=coords["horizon"].values.astype(float).reshape(-1) if "horizon" in coords else None,
         names=coords["configuration"].values,
         complexity=complexity,
     )
@@ -280,12 +302,12 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
 
 
 def raw_block(cube: xr.DataArray) -> Any:
-    """Return the cube's data as (k?, n, m, r): class axis first, batch dims folded into columns, repeats last."""
+    """Return the data as (k?, n, m, r): classes or horizons first, batch dims folded into columns, repeats last."""
     batch = batch_dims(cube)
     repeats = [dim for dim in REPEATS if dim in cube.dims]
-    classes = [dim for dim in ("label_class",) if dim in cube.dims]
-    data = cube.variable.transpose(*classes, "sample", *batch, "configuration", *repeats).data
-    lead = data.shape[: len(classes) + 1]
+    planes = [dim for dim in PLANES if dim in cube.dims]
+    data = cube.variable.transpose(*planes, "sample", *batch, "configuration", *repeats).data
+    lead = data.shape[: len(planes) + 1]
     r = int(np.prod([cube.sizes[dim] for dim in repeats], dtype=int))
     return data.reshape(*lead, -1, r)
 

@@ -13,7 +13,7 @@ from cvstats.adjust import Adjustment, in_turn
 from cvstats.cube.arrays import encode_labels, problem_on
 from cvstats.cube.partners import models
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics import Metric, bound_metric, may_choose
 from cvstats.metrics.scoring import fold_members
 
 from .loop import Rules
@@ -32,12 +32,12 @@ def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tu
     if twice:
         raise InputError(f"`metric` names {show(twice)} more than once.")
     if by is None:
-        return judges, judges[0]
+        return judges, may_choose(judges[0])
     try:
         chooser = bound_metric(by, cube, notes)
     except InputError as error:
         raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
-    return judges, next((one for one in judges if one.name == chooser.name), chooser)
+    return judges, may_choose(next((one for one in judges if one.name == chooser.name), chooser))
 
 
 def adjustment_of(adjust: Any, cube: xr.DataArray, metrics: Sequence[Metric]) -> Adjustment | None:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .columns import STATISTICS, ColumnKernel
 from .custom import CustomKernel
 from .pairs import PairKernel
 from .problem import LabelCheck, Problem
 from .ranks import RankKernel
 from .sums import SumKernel
+from .survival import PARTS, CensoredKernel
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -24,7 +26,9 @@ KERNELS: dict[str, Any] = {
     "auc": RankKernel,
     "average_precision": RankKernel,
     "concordance": PairKernel,
+    **dict.fromkeys(PARTS, CensoredKernel),
     "custom": CustomKernel,
+    **dict.fromkeys(STATISTICS, ColumnKernel),
 }
 
 

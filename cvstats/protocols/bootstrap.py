@@ -25,6 +25,7 @@ from .registry import protocol
 from .subgroups import Subgroup, by_level
 
 ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
+EVENTS = 10  # samples of a class below which a metric that has a target says nothing
 UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
 
 
@@ -89,8 +90,9 @@ class Case:
 
     def anchored(self, gap: np.ndarray) -> float:
         """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
-        gap = gap[~np.isnan(gap)]
-        value = self.evidence.naive + float(gap.mean()) if len(gap) else np.nan
+        gap, metric = gap[~np.isnan(gap)], self.evidence.metric
+        undefined = np.isnan(self.evidence.estimate) or not len(gap)
+        value = np.nan if undefined else self.evidence.naive + middle(metric, gap)
         return float(np.clip(value, *self.evidence.metric.range))
 
     def estimated(self, estimate: float) -> Case:
@@ -341,12 +343,18 @@ def _judged_case(
     usable = ~np.isnan(verdict.value)
     values, kept = verdict.value[usable], verdict.kept[~np.isnan(verdict.kept)]
     naive, pooled, own = verdict.naive, verdict.pooled, {"kept": kept}
-    estimate = float(values.mean()) if len(values) and not np.isnan(naive) else np.nan
+    estimate = middle(metric, values) if len(values) and not np.isnan(naive) else np.nan
     scores, variance = choice.scores, out.score_variance
     lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
-    if lost > UNDEFINED * defined:
-        asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
+    known = _known(cube, asked, metric, rows)
+    if metric.target is not None and known["smallest_class"] < EVENTS:
+        asked.notes.append(
+            f"{metric.name} is NaN: {known['smallest_class']} samples of a class are fewer than {EVENTS}"
+        )
         estimate = naive = pooled = np.nan
+    elif lost > UNDEFINED * defined:
+        asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
+        estimate = np.nan
     elif int(choice.eligible.sum()) == 1 and asked.rules.adjust is None:  # nothing was decided
         estimate = pooled = naive
         scores, variance = np.array([naive]), np.array([kept.var(ddof=1) if len(kept) > 1 else np.nan])
@@ -355,7 +363,7 @@ def _judged_case(
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
     evidence = Evidence(
-        **_known(cube, asked, metric, rows),
+        **known,
         times=len(out.value),
         estimate=estimate,
         bbc=estimate,
@@ -368,6 +376,11 @@ def _judged_case(
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
+
+
+def middle(metric: Metric, values: np.ndarray) -> float:
+    """Return the mean over draws, or the median for what has a target: slopes of few samples have no mean."""
+    return float(values.mean() if metric.target is None else np.median(values))
 
 
 def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray) -> dict[str, Any]:
@@ -387,8 +400,9 @@ def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray)
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
-    within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
-    asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
+    units = {"group", run.subgroup.name} if run.subgroup is not None and run.subgroup.grouped else set()
+    known = cube.drop_vars(units, errors="ignore")  # samples are then the units, not groups
+    asked.doubts.add(known, out.problem, asked.by, choice.scores)
     total, lost = len(out.usable), int((~out.usable).sum())
     if lost:
         asked.notes.append(f"{lost} of {total} draws could not be used and were skipped")

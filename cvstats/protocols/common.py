@@ -15,7 +15,7 @@ from cvstats.cube.arrays import coverage, problem_on
 from cvstats.judge import Rules, decide
 from cvstats.kernels import Problem
 from cvstats.kernels.problem import CLASS_NEEDS
-from cvstats.metrics import Metric, score
+from cvstats.metrics import Metric, may_choose, score
 from cvstats.resample import codes_of, label_check, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
@@ -51,6 +51,7 @@ def final_choice(
 
     What is `known` of missing predictions need not be found again, and likewise the scores. A mixture has no name.
     """
+    may_choose(metric)
     known = known or coverage(cube)
     values = np.asarray(score(cube, metric, average=average) if scores is None else scores, float)
     values = np.where(known.eligible, values, np.nan)
@@ -78,7 +79,9 @@ def said(undefined: str) -> str | None:
 
 
 def optimism(metric: Metric, naive: Any, estimate: Any) -> Any:
-    """Return how much better `naive` looks than `estimate`: positive = optimistic, for either direction."""
+    """Return how much better `naive` looks than `estimate`: positive = optimistic, whatever is better."""
+    if metric.target is not None:
+        return abs(estimate - metric.target) - abs(naive - metric.target)
     return metric.sign * (naive - estimate)
 
 
