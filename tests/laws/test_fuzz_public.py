@@ -199,6 +199,8 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     "plot_win_rates": lambda c, m, s: _axes(lambda: cs.plot_win_rates(cs.bbc(c, m, **QUICK))),
     "plot_optimism": lambda c, m, s: _axes(lambda: cs.plot_optimism(cs.optimism_curve(c, m, **QUICK))),
     "plot_dropping": lambda c, m, s: _axes(lambda: cs.plot_dropping(cs.bbcd(c, m, min_predictions=2, **QUICK))),
+    "plot_configurations": lambda c, m, s: _axes(lambda: cs.plot_configurations(cs.best_set(c, m, **QUICK))),
+    "plot_scores_by": lambda c, m, s: _axes(lambda: cs.plot_scores_by(cs.score(c, m), "configuration")),
     "plot_roc": lambda c, m, s: _axes(lambda: cs.plot_roc(cs.roc_curve(c, **QUICK))),
     "plot_precision_recall": lambda c, m, s: _axes(
         lambda: cs.plot_precision_recall(cs.precision_recall_curve(c, **QUICK))
@@ -207,8 +209,6 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
         lambda: cs.plot_calibration(cs.calibration_curve(c, binned=s % 2 > 0, **QUICK))
     ),
     "plot_decision": lambda c, m, s: _axes(lambda: cs.plot_decision(cs.decision_curve(c, **QUICK))),
-    "plot_configurations": lambda c, m, s: _axes(lambda: cs.plot_configurations(cs.best_set(c, m, **QUICK))),
-    "plot_scores_by": lambda c, m, s: _axes(lambda: cs.plot_scores_by(cs.score(c, m), "configuration")),
     "plot_prior": lambda c, m, s: _axes(lambda: cs.plot_prior(cs.prior_curve(separate_of(c, s), **QUICK))),
 }
 ESTIMATES = {
