@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .logistic import fit_line, log_odds
-from .problem import Problem
+from .problem import Kernel, Problem
 from .sums import settled
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ SPAN = 2 / 3  # share of the samples that a local fit uses
 BINS = 10
 
 
-class ColumnKernel:
+class ColumnKernel(Kernel):
     """Scores of all configurations, column by column; a metric asked at several places has one more axis for them."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric, self.problem = metric, problem
         self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
         self.p = problem.read(metric.uses)
@@ -61,11 +61,8 @@ class ColumnKernel:
             if there.any():
                 with np.errstate(divide="ignore", invalid="ignore"):
                     each.append(self.describe(y[there], p[there], w[:, there]))
-        value = (
-            np.mean(each, axis=0)
-            if each
-            else np.full((len(w), len(self.metric.at) if self.metric.curve else 1), np.nan)
-        )
+        size = len(w), len(self.metric.at) if self.metric.curve else 1
+        value = np.mean(each, axis=0) if each else np.full(size, np.nan)
         return np.asarray(value if value.shape[1] > 1 else value[:, 0])
 
 
@@ -135,7 +132,7 @@ def net_benefit(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> 
 def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return Cleveland's local regression without robustness: tricube weights, a line, the nearest two thirds.
 
-    The same numbers as R's ``lowess(p, y, iter = 0, delta = 0)``, with its rule for the end of the window.
+    The same numbers as R's ``lowess(p, y, iter = 0, delta = 0)``, with its rules for the ends of the window.
     """
     order = np.argsort(p, kind="stable")
     y, p, w = y[order], p[order], w[:, order]
@@ -147,6 +144,7 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
         z = p - at[start : start + step, None]
         far = np.abs(z)
         v = far[:, None] / np.maximum(_window(p, w, at[start : start + step], far), np.finfo(float).tiny)[..., None]
+        v[v <= 0.001] = 0.0
         v = 1 - v * v * v  # the tricube, nothing from .999 of the window on
         v[v < 1 - 0.999**3] = 0.0
         v = v * v * v

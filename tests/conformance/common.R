@@ -49,6 +49,35 @@ harrell <- function(time, event, risk, w) {
   }
   if (pairs == 0) NaN else won / pairs
 }
+product_limit <- function(time, leaves, stays, w) {       # Kaplan-Meier as a function of t: `leaves` end it, `stays` go first at tied times
+  function(t, left = FALSE) {
+    value <- 1
+    for (u in sort(unique(time[leaves & w > 0]))) if (if (left) u < t else u <= t) {
+      at_risk <- sum(w[time > u | (time == u & !stays)]); value <- value * (1 - sum(w[time == u & leaves]) / at_risk)
+    }
+    value
+  }
+}
+uncensored <- function(time, event, w) product_limit(time, event == 0, event == 1, w)   # G: at tied times events happen before censoring
+surviving <- function(time, event, w) product_limit(time, event == 1, rep(FALSE, length(time)), w)
+uno <- function(time, event, risk, w, tau) {
+  G <- uncensored(time, event, w); won <- 0; pairs <- 0
+  for (i in which(event == 1 & time < tau)) { g <- G(time[i], left = TRUE)
+    for (j in which(time > time[i] | (time == time[i] & event == 0))) {
+      pairs <- pairs + w[i] * w[j] / g^2; won <- won + w[i] * w[j] / g^2 * (if (risk[i] > risk[j]) 1 else if (risk[i] == risk[j]) 0.5 else 0)
+    } }
+  if (pairs == 0) NaN else won / pairs
+}
+survival_value <- function(metric, time, event, p, w, kind, t) {
+  risk <- if (kind == "score") p else -p; G <- uncensored(time, event, w)
+  if (metric == "uno_concordance") return(uno(time, event, risk, w, Inf))
+  if (metric == "truncated_concordance") return(uno(time, event, risk, w, t))
+  case <- time <= t & event == 1; alive <- time > t; weight <- sapply(time, function(u) 1 / G(u, left = TRUE))
+  if (metric == "survival_auc") return(if (!any(case) || !any(alive)) NaN else pair_share(risk[case], risk[alive], (w * weight)[case], w[alive]))
+  if (!any(time >= t)) return(NaN)                        # nobody under observation until t
+  if (metric == "survival_brier") return(sum(ifelse(case, w * weight * p^2, 0) + ifelse(alive, w * (1 - p)^2 / G(t), 0)) / sum(w))
+  (1 - surviving(time, event, w)(t)) / (sum(w * (1 - p)) / sum(w))
+}
 
 # The ROC polygon: vertices from (0, 0) to (1, 1), one for each distinct score from the highest on; ties are slanted sides.
 roc_polygon <- function(is_positive, s, w) {
@@ -79,6 +108,10 @@ calibration_line <- function(is_positive, p, w, slope) { # weighted logistic reg
   if (length(unique(x)) == 1 || max(x[!is_positive]) <= min(x[is_positive]) || max(x[is_positive]) <= min(x[!is_positive])) return(NaN)
   unname(suppressWarnings(coef(glm(is_positive ~ x, binomial, weights = w, control = tight)))[2])
 }
+smooth_calibration <- function(is_positive, p, w) {      # lowess: two thirds of the rows, no robustness steps; whole weights are repeated rows
+  stopifnot(w == round(w)); rows <- rep(seq_along(p), w); fit <- lowess(p[rows], is_positive[rows], f = 2 / 3, iter = 0, delta = 0)
+  keep <- !duplicated(fit$x); list(x = fit$x[keep], y = fit$y[keep])
+}
 
 # y, p: truth and prediction of the samples at hand (p a matrix sample x class for class probabilities); w: weights
 metric_value <- function(metric, y, p, w, d, event = NULL) {
@@ -95,6 +128,7 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
     return(1 - sum(w * (p - y)^2) / sum(w * (y - centre)^2))
   }
   if (metric == "concordance") return(harrell(y, event, if (d$kind == "value") -p else p, w))
+  if (metric %in% c("uno_concordance", "truncated_concordance", "survival_auc", "survival_brier", "survival_observed_expected")) return(survival_value(metric, y, event, p, w, d$kind, given$time))
   many <- is.matrix(p)
   classes <- if (!is.null(d$classes)) d$classes else c(setdiff(unique(d$labels), d$positive), d$positive)
   truth <- match(y, classes)                             # 1 .. K; of two classes the second is the positive one
@@ -131,10 +165,11 @@ metric_value <- function(metric, y, p, w, d, event = NULL) {
     roc <- roc_polygon(truth == 2, p, w)
     if (metric == "sensitivity_at") return(height(roc$fpr, 1 - given$specificity, roc$tpr))
     if (metric == "specificity_at") return(height(rev(1 - roc$tpr), 1 - given$sensitivity, rev(1 - roc$fpr)))
-    return(area_between(roc$fpr, roc$tpr, given$low, given$high) / (given$high - given$low))
+    return(area_between(roc$fpr, roc$tpr, given$low, given$high))
   }
   if (metric == "calibration_slope") return(calibration_line(truth == 2, p, w, TRUE))
   if (metric == "calibration_intercept") return(calibration_line(truth == 2, p, w, FALSE))
+  if (metric == "ici") { fit <- smooth_calibration(truth == 2, p, w); return(mean_of(abs(fit$y[match(p, fit$x)] - p))) }
   if (metric == "observed_expected") return(sum(w * (truth == 2)) / sum(w * p))
   guess <- if (many) apply(p, 1, which.max) else if (d$kind == "label") match(p, classes) else ifelse(p > d$threshold, 2, 1)
   right <- guess == truth

@@ -119,7 +119,11 @@ bbc_of <- function(d, by, metrics, draws, o, level = 0.95) {
   c(common(run, o), list(estimate = estimate, std_error = apply(run$value, 1, sd), conf_low = q((1 - level) / 2), conf_high = q((1 + level) / 2), bound_low = q(1 - level), bound_high = q(level),
     optimism = optimisms(metrics, run$pooled, estimate), n_draws = rep(nrow(draws), length(metrics))))
 }
-span <- function(metric) if (metric == "brier") c(0, 2) else if (metric %in% c("mcc", "youden")) c(-1, 1) else if (metric %in% c("mse", "rmse", "mae", "log_loss")) c(0, Inf) else if (metric == "r2") c(-Inf, 1) else c(0, 1)
+span <- function(metric) {
+  given <- arguments_of(metric)
+  switch(name_of(metric), brier = c(0, 2), mcc = , youden = c(-1, 1), calibration_slope = , calibration_intercept = c(-Inf, Inf), r2 = c(-Inf, 1), partial_auc = c(0, given$high - given$low),
+         mse = , rmse = , mae = , log_loss = , observed_expected = , survival_observed_expected = , positive_likelihood_ratio = , negative_likelihood_ratio = c(0, Inf), c(0, 1))
+}
 clip <- function(x, metric) min(max(x, span(metric)[1]), span(metric)[2])
 anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 0.95) {
   run <- run_all(d, by, metrics, draws, o); N <- sum(apply(!is.na(d$pred), 1, any))
@@ -130,7 +134,7 @@ anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 
       far <- function(x) abs(x - (metrics[i] == "r2")); se <- sqrt(kappa * v / far(run$naive[i])^2 + psi * vs / far(c)^2); both <- far(c) * exp(c(-t, t) * se)
       return(c(if (metrics[i] == "r2") rev(1 - both) else both, far(c) * se))
     }
-    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; if (v == 0) v <- wide^2 * u * (1 - u) / N; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
+    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; if (!is.na(v) && v == 0) v <- wide^2 * u * (1 - u) / N; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
     mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2))
     c(r[1] + wide * max(0, mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
   })

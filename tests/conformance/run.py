@@ -50,10 +50,12 @@ def numbers(value: Any) -> Any:
 def make_cube(data: dict[str, Any]) -> xr.DataArray:
     """Return the cube that a data set of a vector file describes."""
     given = {name: data[name] for name in CUBE_ARGUMENTS if name in data}
-    if "partner" in data:
+    if "partner" in data or "horizon" in data:
         values = np.asarray(numbers(data["predictions"]), float)
-        dims = ("sample", "configuration", "partner", "repeat")[: values.ndim]
-        cube = cs.as_cube(xr.DataArray(values, dims=dims), np.asarray(given.pop("labels")), **given)
+        third = "partner" if "partner" in data else "horizon"
+        array = xr.DataArray(values, dims=("sample", "configuration", third, "repeat")[: values.ndim])
+        array = array.assign_coords(horizon=np.asarray(data["horizon"], float)) if third == "horizon" else array
+        cube = cs.as_cube(array, np.asarray(given.pop("labels")), **given)
     else:
         predictions = np.asarray(numbers(data["predictions"]))
         cube = cs.as_cube(predictions, np.asarray(given.pop("labels")), **given)
@@ -97,7 +99,10 @@ def made(written: dict[str, Any], cube: xr.DataArray) -> Any:
     if name == "select_best":
         return cs.select_best
     labels = {str(label): label for label in np.unique(cube["label"].values).tolist()}
-    named = {key: {labels[k]: v for k, v in a.items()} if isinstance(a, dict) else a for key, a in arguments.items()}
+    named = dict(arguments)
+    for key, value in arguments.items():
+        if isinstance(value, dict):
+            named[key] = made(value, cube) if key == "metric" else {labels[k]: v for k, v in value.items()}
     return getattr(cs, name)(**named)
 
 
@@ -151,6 +156,9 @@ def call(vector: dict[str, Any], content: dict[str, Any]) -> Any:
             positional.append(value)
         else:
             keywords[name] = value
+    if "results" in vector:
+        held = {name: (vector["dim"], values) for name, values in vector["results"].items() if name != "metric"}
+        positional.append(xr.Dataset(held, coords={"metric": vector["results"]["metric"]}))
     if "dim" in vector:
         positional.append(vector["dim"] if isinstance(vector["dim"], str) else tuple(vector["dim"]))
     with warnings.catch_warnings():
