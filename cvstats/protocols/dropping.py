@@ -261,8 +261,8 @@ class Race:
             return given_draws(given, cube)
         group, layer = units_of(cube, self.metric, strata)
         checked = self.metric.requires or "weight" in cube.coords  # else any draw will do
-        n, check = cube.sizes["sample"], self.check if checked else None
-        return Bootstrap(n, times, seed, group=group, strata=layer, check=check, judging=False).remembered()
+        n, check = cube.sizes["sample"], replace(self.check, judging=False) if checked else None
+        return Bootstrap(n, times, seed, group=group, strata=layer, check=check).remembered()
 
     def replay(self, draws: Draws, threshold: float, least: int) -> tuple[np.ndarray, dict[str, Any]]:
         """Return who survives all folds, and what a result says of the race; a gap counts as dropped there."""

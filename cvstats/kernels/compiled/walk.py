@@ -138,11 +138,14 @@ def average_precision(
 
 
 @_compiled
-def concordant(rank: np.ndarray, time: np.ndarray, event: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+def concordant(
+    rank: np.ndarray, time: np.ndarray, event: np.ndarray, lead: np.ndarray, weights: np.ndarray, out: np.ndarray
+) -> None:
     """Add twice the weight of concordant pairs, tied risks once, to `out` (column, draw).
 
-    Samples are in order of time. Walking backwards, a Fenwick tree over the ranks of a column (from 1; 0 is missing)
-    holds the weight of all that outlive the sample at hand; those of one time are looked up before any of them enters.
+    The earlier of a pair weighs `lead`. Samples are in order of time. Walking backwards, a Fenwick tree over the ranks
+    of a column (from 1; 0 is missing) holds the weight of all that outlive the sample at hand; those of one time are
+    looked up before any of them enters.
     """
     n, draws = weights.shape
     for first in range(0, draws, LANES):
@@ -168,7 +171,7 @@ def concordant(rank: np.ndarray, time: np.ndarray, event: np.ndarray, weights: n
                             below[b] += tree[k, b]
                         k -= k & -k
                     for b in range(lanes):
-                        out[c, first + b] += w[i, b] * (2.0 * below[b] + beside[rank[c, i], b])
+                        out[c, first + b] += lead[i, first + b] * (2.0 * below[b] + beside[rank[c, i], b])
                 for i in range(start, stop):
                     k = rank[c, i]
                     for b in range(lanes):
