@@ -203,13 +203,12 @@ def means(size: str, rounds: int) -> list[Row]:
 def _product(cube) -> Callable[[], object]:
     """Return the product that the kernel itself makes for 512 draws."""
     from cvstats.cube.arrays import problem_on
-    from cvstats.kernels import kernel
     from cvstats.metrics import get_metric
     from cvstats.resample import Bootstrap
 
     n = cube.sizes["sample"]
     data = problem_on(cube, get_metric("accuracy"))
-    scorer = kernel(get_metric("accuracy"), data, float(n), gaps=data.gaps)
+    scorer = get_metric("accuracy").kernel(data, float(n))
     weights = Bootstrap(n, 512, 1).block(0, 512)[0].astype(np.float32)
     return lambda: weights @ scorer.parts[0].T  # type: ignore[attr-defined]
 

@@ -128,7 +128,7 @@ def check_dim(dims: Iterable[Hashable], dim: object, argument: str = "dim") -> N
 
 def check_level(level: object, argument: str = "level") -> float:
     """Return `level` as a float strictly between 0 and 1."""
-    if not is_number(level) or not 0 < level < 1:
+    if not isinstance(level, numbers.Real) or not 0 < float(level) < 1:
         raise InputError(f"`{argument}` must be a number strictly between 0 and 1 (such as 0.95); got {level!r}.")
     return float(level)
 

@@ -113,25 +113,28 @@ def cube_hash(cube: xr.DataArray) -> str:
     """
     if hasattr(cube.variable._data, "__dask_graph__"):
         return "not computed"
-    digest, known = hashlib.sha256(), cube.coords.variables
+    known, order, parts = cube.coords.variables, {}, []
     dims = sorted(cube.dims, key=lambda dim: (AXES.get(str(dim), len(AXES)), str(dim)))
-    order = {}
     for dim in dims:
         names = _canonical(known[dim].values if dim in known else np.arange(cube.sizes[dim]))
         order[dim] = np.argsort(names, kind="stable")
-        _feed(digest, names[order[dim]], dim)
-    for name in HASHED:
-        if name in known:
-            along = sorted(known[name].dims, key=str)
-            values = _sorted(known[name], along, order)
-            for axis in reversed(range(values.ndim)):
-                if along[axis] != "sample" and (values == values.take([0], axis)).all():  # folds that repeats share
-                    values, along = values.take(0, axis), along[:axis] + along[axis + 1 :]
-            _feed(digest, _canonical(values), name, *along)
+        parts.append(([dim], names[order[dim]]))
+    for name in (name for name in HASHED if name in known):
+        along = sorted(known[name].dims, key=str)
+        values = _sorted(known[name], along, order)
+        for axis in reversed(range(values.ndim)):
+            if along[axis] != "sample" and (values == values.take([0], axis)).all():  # folds that repeats share
+                values, along = values.take(0, axis), along[:axis] + along[axis + 1 :]
+        parts.append(([name, *along], _canonical(values)))
+    digest = hashlib.sha256()
+    for said, values in parts:
+        kind = values.dtype.kind
+        digest.update(json.dumps([*map(str, said), kind, values.shape]).encode())
+        digest.update(json.dumps(values.tolist()).encode() if kind in "UO" else np.ascontiguousarray(values).data)
     rows = max(1, AT_ONCE * cube.sizes[dims[0]] // cube.size)
     for start in range(0, cube.sizes[dims[0]], rows):  # so that no copy is large
         some = {**order, dims[0]: order[dims[0]][start : start + rows]}
-        block = _numbers(_sorted(cube.variable, dims, some))
+        block = _canonical(_sorted(cube.variable, dims, some))
         if float(block.flat[0]).is_integer() and block.min() >= -128 and block.max() < 128:
             codes = block.astype("i1")
             block = codes if (codes == block).all() else block  # of classes: an eighth of the bytes
@@ -152,30 +155,19 @@ def _sorted(variable: xr.Variable, dims: list[Any], order: Mapping[Any, np.ndarr
     return values
 
 
-def _feed(digest: Any, values: np.ndarray, *name: object) -> None:
-    kind = values.dtype.kind
-    digest.update(json.dumps([*map(str, name), kind, values.shape]).encode())
-    digest.update(json.dumps(values.tolist()).encode() if kind in "UO" else np.ascontiguousarray(values).data)
-
-
 def _canonical(values: np.ndarray) -> np.ndarray:
-    """Return names or labels in the one form that is hashed: doubles where these are exact, truth values, text."""
+    """Return values in the one form that is hashed: doubles with one zero and one NaN if exact, truth values, text."""
     if values.dtype.kind == "O":
         kinds = {type(plain(value)) for value in values.flat}
         if not (kinds <= {int, float} or kinds in ({str}, {bool})):
             return np.array([repr(plain(value)) for value in values.flat], object).reshape(values.shape)
         values = np.array(values.ravel().tolist()).reshape(values.shape)
-    if values.dtype.kind in "Mm":
-        return values.astype(f"{values.dtype.kind}8[ns]").astype("<i8")
-    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and (np.abs(values.astype(float)) < 2**53).all()):
-        return _numbers(values)
-    return values if values.dtype.kind in "biu" else values.astype(str)
-
-
-def _numbers(values: np.ndarray) -> np.ndarray:
-    """Return numbers as doubles in one piece, with one zero and one NaN."""
+    kind = values.dtype.kind
+    if kind in "Mm":
+        return values.astype(f"{kind}8[ns]").astype("<i8")
+    if kind != "f" and not (kind in "iu" and (np.abs(values.astype(float)) < 2**53).all()):
+        return values if kind in "biu" else values.astype(str)
     out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
-    missing = np.isnan(out)
-    if missing.any():
-        out[missing] = np.nan
+    if np.isnan(out.min(initial=0.0)):
+        out[np.isnan(out)] = np.nan
     return out

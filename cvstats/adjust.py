@@ -204,10 +204,11 @@ def cut(
     if form == "cost":
         if not isinstance(value, Mapping) or not all(_positive(one) for one in value.values()):
             raise InputError(f"`cost` must be {{label: cost of missing it}} with positive costs; got {value!r}.")
-        return _Cut(f"cut(cost={dict(value)})", "labels", form, dict(value))
+        costs = {plain(name): plain(one) for name, one in value.items()}
+        return _Cut(f"cut(cost={costs})", "labels", form, costs)
     if not _positive(value) or value > 1:  # type: ignore[operator]
         raise InputError(f"`{form}` must be a number above 0 and at most 1; got {value!r}.")
-    return _Cut(f"cut({form}={value:g})", "labels", form, float(value))  # type: ignore[arg-type]
+    return _Cut(f"cut({form}={value})", "labels", form, float(value))  # type: ignore[arg-type]
 
 
 def _positive(value: object) -> bool:
@@ -408,7 +409,9 @@ def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None 
         if not isinstance(prior, Mapping) or not prior or not all(_positive(v) and v <= 1 for v in prior.values()):
             raise InputError(f"`{argument}` must be {{label: probability}}, each above 0; got {prior!r}.")
     given = {plain(name): float(value) for name, value in to.items()}
-    return _Shift(f"shift_prior({given})", "probabilities", given, from_prior)
+    origin = None if from_prior is None else {plain(name): float(value) for name, value in from_prior.items()}
+    text = f"{given}" if origin is None else f"{given}, from_prior={origin}"
+    return _Shift(f"shift_prior({text})", "probabilities", given, origin)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,9 +12,9 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
-from .compare.multiplicity import p_adjust
-from .cube.arrays import check_cube, class_names, encode_labels, map_batches, raw_block
+from .cube.arrays import check_cube, class_names, encode_labels, map_batches, problem_on
 from .cube.blocks import by_chunk
+from .kernels.holm import holm
 
 TESTS = {
     "class": "Kruskal-Wallis of scores between folds, within class",
@@ -116,7 +116,7 @@ def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str
         "complete": ("configuration", (predicted.sum(axis=0) == some.sum()) & some.any()),
     }
     about |= {str(name): columns[name].variable for name in columns if name not in ("predicted", "n_missing")}
-    about["shift_p_adjusted"] = ("configuration", p_adjust(columns["shift_p_value"].values, "holm"))
+    about["shift_p_adjusted"] = ("configuration", holm(columns["shift_p_value"].values))
     out = xr.Dataset(about)
     return out.assign(_labels(cube, names)).assign(_folds(cube, names, folds))
 
@@ -161,7 +161,7 @@ def _folds(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index) -> dict
 
 def _columns(test: str, cube: xr.DataArray) -> xr.Dataset:
     """Return what is known of each configuration from its own predictions alone."""
-    block, folds = raw_block(cube), _fold_codes(cube)
+    block, folds = problem_on(cube, look=False).p, _fold_codes(cube)
     planes = block if block.ndim == 4 else block[None]  # (class, sample, configuration, repeat)
     absent = np.isnan(planes).any(axis=0)
     about = {

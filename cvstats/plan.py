@@ -13,8 +13,8 @@ from ._results import call_text, qualifiers, result
 from .cube.arrays import check_form, map_batches
 from .intervals import Evidence, get_method, interval_limits
 from .judge import Rules, decide
-from .judge.asked import metrics_of, stand_in
-from .metrics import Metric, score
+from .judge.asked import stand_in
+from .metrics import Metric, metrics_of, score
 from .protocols.bootstrap import Request, Run, warn_once
 from .protocols.bootstrap_winner import estimator_of, winner_run
 from .resample import Bootstrap, label_check, units_of
@@ -138,9 +138,9 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
         return np.nan, np.nan, np.nan
     chosen, wins = worth[place], None if evidence.wins is None else out.win_rate[data.eligible]
     enlarged = _enlarged(replace(evidence, chosen=chosen, wins=wins), ratio)
-    limits, notes = interval_limits(asked.interval, enlarged, asked.level)
-    asked.notes.extend(notes)
-    regret = float(np.mean(asked.metrics[0].sign * (worth[best] - chosen)))
+    limits, _, note = interval_limits(asked.interval, enlarged, asked.level)
+    asked.notes.extend([note] if note else [])
+    regret = float(np.mean(asked.metrics[0].optimism(worth[best], chosen)))
     return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret
 
 

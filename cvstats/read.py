@@ -25,6 +25,7 @@ from .formats._columns import natural_column, tuple_names
 from .formats._gate import Budget, check_input, node
 from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
+from .formats._output import check_text
 from .formats._store import compact_store, read_store, write_store
 from .formats._tables import Table, from_frame, read_table
 from .formats.array_files import load_arrays, read_arrays
@@ -83,7 +84,8 @@ def read_predictions(
     encoding : str
         Of text files.
     max_bytes : int
-        The size after decompression at which reading stops, for all files of the call together.
+        The size after decompression at which reading stops, for all files of the call together. Compressed text may
+        besides take 200 times the size of its file (but always 16 MB), arrays 1000 times (256 MB).
 
     Returns
     -------
@@ -287,8 +289,9 @@ def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
                 f"found {len(table.columns)}."
             )
         frame = pd.concat(table.parts(), ignore_index=True)
-        written, found = frame.iloc[:, -1].astype(object), natural_column(frame.iloc[:, -1])
-        found = found if found.nunique() == written.nunique() else written  # classes called 1.1 and 1.10
+        found = natural_column(frame.iloc[:, -1])
+        if found.nunique() != frame.iloc[:, -1].nunique():  # classes called 1.1 and 1.10
+            found = frame.iloc[:, -1].astype(object)
         if len(table.columns) == 1:
             return found.to_numpy()
         if frame.iloc[:, 0].isna().any():
@@ -453,6 +456,7 @@ def write_cube(cube: xr.DataArray, path: str | Path, *, append: bool = False, fo
         raise InputError(f"{path.name}: Zarr is not written; use .cube, or cube.to_dataset().to_zarr(path) of xarray.")
     if append and suffix != ".cube":
         raise InputError(f"append=True needs a store (.cube); got {path.name!r}.")
+    check_text(cube)
     if suffix == ".cube":
         write_store(cube, path, append=append)
     elif suffix in STORES:

@@ -41,18 +41,30 @@ class Draws:
     n: int
     times: int
     total: float
+    _part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
         raise NotImplementedError
 
     def on(self, rows: np.ndarray) -> Draws:
-        """Return the draws over some of the samples."""
+        """Return the draws over some of the samples: those that somebody predicted."""
+        if rows.all():
+            return self
+        key = rows.tobytes()
+        if self._part is None or self._part[0] != key:
+            self._part = key, self._over(rows)
+        return self._part[1]
+
+    def _over(self, rows: np.ndarray) -> Draws:
         raise NotImplementedError
 
     def remembered(self) -> Draws:
-        """Return the draws in a form that serves several blocks of configurations at the price of one."""
+        """Return the draws, which several passes or blocks of configurations use: they are made but once."""
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_part": None, "_pieces": {}}  # whoever receives them makes them again
 
 
 class Bootstrap(Draws):
@@ -85,9 +97,9 @@ class Bootstrap(Draws):
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
         self.check, self.ratio = check, ratio
-        futile = check is not None and check.judging and not check.possible(group)  # drawing again would be
-        self._check = None if futile else check
         self._hopeful: bool | None = None
+        self._kept = False
+        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._units = units = n if group is None else int(group.max()) + 1
         self._slots = max(1, round(units * ratio))  # units that a draw takes
         self._size: Any = np.uint64(units)
@@ -105,33 +117,48 @@ class Bootstrap(Draws):
             self._start = (np.cumsum(size) - size)[slot]
         self.total = float(self._slots) if group is None else float(self._slots * np.bincount(group).max())
 
-    def on(self, rows: np.ndarray) -> Bootstrap:
-        """Return the draws over some of the samples: those that somebody predicted."""
-        if rows.all():
-            return self
+    def _over(self, rows: np.ndarray) -> Draws:
         group, strata = (
             None if codes is None else np.unique(codes[rows], return_inverse=True)[1]
             for codes in (self.group, self.strata)
         )
         check = None if self.check is None else self.check.on(rows)
-        n = int(rows.sum())
-        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
+        part = Bootstrap(
+            int(rows.sum()), self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio
+        )
+        return part.remembered() if self._kept else part
 
     def remembered(self) -> Draws:
-        """Return draws that are made once by each process, while they take little memory."""
-        return Remembered(self) if self.times * self.n <= REMEMBERED else self
+        """Return the draws, of which every process keeps what it made, as narrow integers, while they take little."""
+        self._kept = self.times * self.n <= REMEMBERED
+        return self
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        if not self._kept:
+            return self._made(start, stop)
+        first, parts = start // PIECE, []
+        for number in range(first, -(-stop // PIECE)):
+            if number not in self._pieces:
+                counts, redrawn = self._made(number * PIECE, min((number + 1) * PIECE, self.times))
+                self._pieces[number] = counts.astype(np.uint8 if counts.max(initial=0) < 256 else np.int32), redrawn
+            parts.append(self._pieces[number])
+        wanted = slice(start - first * PIECE, stop - first * PIECE)
+        counts, redrawn = (np.concatenate(each)[wanted] for each in zip(*parts, strict=True))
+        return counts, redrawn
+
+    def _made(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         counts = np.empty((stop - start, self.n), np.int32)
         for q in range(start // QUANTUM, -(-stop // QUANTUM)):
             low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
             self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
-        redrawn = np.zeros(len(counts), int)
-        if self._check is None:
+        redrawn, check = np.zeros(len(counts), int), self.check
+        if check is None:
             return counts, redrawn
-        bad = np.flatnonzero(~self._check.pair(counts))
-        attempts = ATTEMPTS if bad.size and self._hope() else 0
+        bad = np.flatnonzero(~check.pair(counts))
+        if bad.size and check.judging and not check.possible(self.group):
+            return counts, redrawn  # drawing again would be futile
+        attempts = ATTEMPTS if bad.size and self._hope(check) else 0
         for attempt in range(1, attempts + 1):
             if not bad.size:
                 break
@@ -139,18 +166,17 @@ class Bootstrap(Draws):
                 draw = start + row
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
-            bad = bad[~self._check.pair(counts[bad])]
+            bad = bad[~check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
-    def _hope(self) -> bool:
+    def _hope(self, check: LabelCheck) -> bool:
         """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
         if self._hopeful is None:
-            assert self._check is not None
             trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
-                if self._check.pair(trials).any():
+                if check.pair(trials).any():
                     self._hopeful = True
                     break
         return self._hopeful
@@ -187,39 +213,6 @@ class Bootstrap(Draws):
             rows[:] = counts if self.group is None else counts[:, self.group]
 
 
-class Remembered(Draws):
-    """Draws that several blocks of configurations use: made once by each process, as narrow integers."""
-
-    def __init__(self, draws: Bootstrap) -> None:
-        self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
-        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
-
-    def __reduce__(self) -> Any:
-        return Remembered, (self.draws,)  # whoever receives them makes them again
-
-    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        first, parts = start // PIECE, []
-        for number in range(first, -(-stop // PIECE)):
-            if number not in self._pieces:
-                counts, redrawn = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
-                self._pieces[number] = counts.astype(np.uint8 if counts.max(initial=0) < 256 else np.int32), redrawn
-            parts.append(self._pieces[number])
-        wanted = slice(start - first * PIECE, stop - first * PIECE)
-        counts, redrawn = (np.concatenate(each)[wanted] for each in zip(*parts, strict=True))
-        return counts, redrawn
-
-    def on(self, rows: np.ndarray) -> Draws:
-        """Return the draws over some of the samples."""
-        if rows.all():
-            return self
-        key = rows.tobytes()
-        if self._part is None or self._part[0] != key:
-            self._part = key, self.draws.on(rows).remembered()
-        return self._part[1]
-
-
 class Given(Draws):
     """Draws supplied by the caller: used as they are, never drawn again."""
 
@@ -233,9 +226,8 @@ class Given(Draws):
         part = self.values[start:stop]
         return part, np.zeros(len(part), int)
 
-    def on(self, rows: np.ndarray) -> Given:
-        """Return the weights of some of the samples."""
-        return self if rows.all() else Given(self.values[:, rows])
+    def _over(self, rows: np.ndarray) -> Draws:
+        return Given(self.values[:, rows])
 
 
 class Part(Draws):
@@ -251,15 +243,17 @@ class Part(Draws):
         counts, redrawn = self.draws.block(self.start + start, self.start + stop)
         return (counts == 0).view(np.uint8) if self.left_out else counts, redrawn
 
-    def on(self, rows: np.ndarray) -> Part:
-        """Return the draws over some of the samples."""
+    def _over(self, rows: np.ndarray) -> Draws:
         return Part(self.draws.on(rows), self.start, self.start + self.times, left_out=self.left_out)
 
 
-def make_draws(cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any) -> Bootstrap:
-    """Return bootstrap draws of all samples of a cube, drawn again when `metric` could not use them."""
+def make_draws(
+    cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any, check: LabelCheck | None = None
+) -> Bootstrap:
+    """Return bootstrap draws of all samples of a cube, drawn again when `metric` (or a `check`) refuses them."""
     group, layer = units_of(cube, metric, strata)
-    return Bootstrap(cube.sizes["sample"], times, seed, group=group, strata=layer, check=label_check(cube, metric))
+    check = check or label_check(cube, metric)
+    return Bootstrap(cube.sizes["sample"], times, seed, group=group, strata=layer, check=check)
 
 
 def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
@@ -276,6 +270,8 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
     Strata would hide the variance of the class ratio from a metric that depends on it. Classes that were sampled
     separately have sizes fixed in advance, so their samples are always drawn within class.
     """
+    if strata is None and "group" not in cube.coords and "partner" not in cube.dims:
+        return None, None
     automatic = isinstance(strata, str) and strata == "auto"
     if automatic:
         within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
@@ -294,6 +290,11 @@ def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarra
         layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
         check_nested(group, layer)
     return group, layer
+
+
+def unit_count(cube: xr.DataArray, rows: np.ndarray) -> int:
+    """Return how many independent units some samples are: samples, or groups."""
+    return len(pd.unique(cube["group"].values[rows])) if "group" in cube.coords else int(rows.sum())
 
 
 def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray, argument: str = "draws") -> Draws:

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._check import InputError, check_count, check_option
+from ._results import names_of
+from .kernels import Problem
 from .kernels.mixing import Candidates, complete
 from .kernels.sums import settled
 
@@ -367,6 +369,29 @@ class _Own(Mixture):
                 f"mixture {self.name!r} must return {size} shares, none negative, that add up to 1; got {share!r}."
             )
         return np.asarray(values / values.sum())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The configuration that all data choose, and the scores that chose it."""
+
+    label: Any  # the empty choice when no score is defined
+    index: int  # among all configurations of the cube; -1 when no score is defined
+    value: float
+    scores: np.ndarray  # (configuration,), NaN where a configuration may not be selected
+    eligible: np.ndarray
+
+
+def choose(
+    known: Problem, scores: Any, direction: str, select: Select | Mixture = select_best, std_error: Any = None
+) -> Choice:
+    """Return the winner by scores on all data of a problem with what is missing; a mixture has no name."""
+    values, index, value = np.where(known.eligible, scores, np.nan), -1, np.nan
+    if not isinstance(select, Mixture):
+        index = int(select(values, direction=direction, std_error=std_error, complexity=known.complexity))
+        value = float(values[index])
+        index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
+    return Choice(names_of(known.names, index)[()], index, value, values, known.eligible)
 
 
 def needs_std_error(select: Select | Mixture) -> bool:

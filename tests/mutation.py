@@ -417,6 +417,7 @@ def main():
     parser.add_argument("--only", type=argparse.FileType(), help="a log: only what survived there")
     parser.add_argument("--skip", type=argparse.FileType(), help="a log: not what was run there")
     parser.add_argument("--tests", nargs="*", default=TESTS.split())
+    parser.add_argument("--marks", default="not slow", help="which of them, as pytest -m takes it")
     options = parser.parse_args()
     os.chdir(ROOT)
     console = os.dup(2)
@@ -424,7 +425,7 @@ def main():
     for name in ("scipy.stats", "statsmodels.stats.multitest", "sklearn.metrics", "dask.array", "numba"):
         importlib.import_module(name)
     runner = Runner(options, lambda text: os.write(console, (text + "\n").encode()))
-    sys.exit(pytest.main([*QUIET, "-m", "not slow", "-k", STEADY, *options.tests], plugins=[runner]))
+    sys.exit(pytest.main([*QUIET, "-m", options.marks, "-k", STEADY, *options.tests], plugins=[runner]))
 
 
 if __name__ == "__main__":

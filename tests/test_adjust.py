@@ -364,6 +364,10 @@ class TestOwn:
         y, p = g.integers(0, 3, 10), g.dirichlet([1, 1, 1], (10, 2, 2)).transpose(3, 0, 1, 2)
         learned = as_adjustment(soften).fit(y, p, np.ones((2, 10), int))
         np.testing.assert_allclose(learned.take(1).apply(p), (p + 1 / 3) / 2, rtol=1e-12)
+        p[:, 4, 1, 0], p[1, 7, 0, 1] = np.nan, np.nan  # all classes, and one of them
+        learned = as_adjustment(soften).fit(y, p, np.ones((2, 10), int))
+        expected = np.where(np.isnan(p).any(axis=0), np.nan, (p + 1 / 3) / 2)
+        np.testing.assert_allclose(learned.take(1).apply(p), expected, rtol=1e-12)
 
     def test_refusals(self):
         y, p, w = example(draws=1)
@@ -374,6 +378,8 @@ class TestOwn:
         refused(
             "adjustment 'mine' must return probabilities; got values outside [0, 1].", lambda y, p, w: lambda p: p + 1
         )
+        for least, most in ((-0.1, 1), (0, 1.1)):  # a single value will do
+            refused("got values outside", lambda y, p, w, ends=(least, most): lambda p: np.r_[ends, p[2:]])
 
 
 class TestInTurn:

@@ -500,13 +500,16 @@ def test_names_in_csv_are_made_visible_on_a_terminal_only(tmp_path, capsys, monk
 
 
 def wait_for_work(running):
-    """Return when a command has parsed its arguments and loaded numpy, however busy the machine is."""
-    maps = pathlib.Path(f"/proc/{running.pid}/maps")
-    for _ in range(600):
-        if maps.exists() and "_multiarray_umath" in maps.read_text():
-            break
+    """Return when a command has been computing for a second of its own time without loading a library."""
+    process, known, since = pathlib.Path(f"/proc/{running.pid}"), [], 0
+    while running.poll() is None:
+        loaded = [line.split(maxsplit=5)[-1] for line in (process / "maps").read_text().splitlines() if ".so" in line]
+        used = int((process / "stat").read_text().rpartition(")")[2].split()[11])  # in ticks
+        if loaded != known or not any("_multiarray_umath" in name for name in loaded):
+            known, since = loaded, used
+        elif used - since > os.sysconf("SC_CLK_TCK"):
+            return
         time.sleep(0.05)
-    time.sleep(1.0)
 
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/maps").exists(), reason="watches a process through /proc")

@@ -306,6 +306,54 @@ def test_several_metrics_of_one_decision(made, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("different: decision / 1 / estimate is ")
 
 
+DECISIONS = {
+    "logistic, then a cut": {"metric": ["brier"], "adjust": [cs.recalibrate(), cs.cut("f1")], "by": "auc"},
+    "isotonic": {"metric": "brier", "adjust": cs.recalibrate("isotonic")},
+    "costs": {"metric": "accuracy", "adjust": cs.cut(cost={"a=1, b": 1, "c": 2.5})},
+    "sensitivity": {"metric": ["specificity"], "adjust": cs.cut(sensitivity=np.float64(2 / 3)), "subgroup": "site"},
+    "prior": {
+        "metric": [cs.at_prior("brier", {"c": 1 / 7}), "auc"],
+        "adjust": cs.shift_prior({"c": 1 / 7}, {"c": 1 / 3}),
+    },
+    "net benefit": {"metric": [cs.net_benefit(1 / 3), "brier"], "by": cs.net_benefit(0.1), "subgroup": "site"},
+    "own": {"metric": "brier", "adjust": cs.as_adjustment(lambda y, p, w: np.sqrt, name="own")},
+    "own that is called like ours": {
+        "metric": "brier",
+        "adjust": cs.as_adjustment(lambda y, p, w: np.sqrt, name="cut"),
+    },
+}
+
+
+@pytest.mark.parametrize("what", DECISIONS)
+def test_decisions_are_made_again(what, tmp_path, capsys):
+    pytest.importorskip("h5netcdf")
+    g, n = np.random.default_rng(6), 60
+    y = np.arange(n) % 2
+    cube = cs.as_cube(0.3 * y[:, None] + 0.7 * g.random((n, 3)), np.array(["a=1, b", "c"])[y], positive="c")
+    cube = cube.assign_coords(site=("sample", np.array(["x", "y"])[np.arange(n) // 30]))
+    options = dict(DECISIONS[what])
+    cs.report_html(cube, options.pop("metric"), path=tmp_path / "r.html", times=40, **options)
+    cs.write_cube(cube, tmp_path / "p.nc")
+    code = run("verify", tmp_path / "r.html", tmp_path / "p.nc")
+    out, err = capsys.readouterr()
+    if what.startswith("own"):
+        assert code == BAD_INPUT
+        assert "is not known by its name alone, so that only the script that made the report can" in err
+    else:
+        assert (code, out[:9]) == (OK, "identical"), (out, err)
+
+
+@pytest.mark.parametrize(
+    "text", ["cut(" * 300, "cut(__import__('os'))", "cut(youden)+1", "cut", "cut(f1, f1)", "recalibrate(x=1)", "exit()"]
+)
+def test_names_in_a_record_are_read_and_never_run(text, made, tmp_path, capsys):
+    record = json.loads((made / "r.record.json").read_text())
+    for options in ({"adjust": [text]}, {"metrics": [text]}, {"by": text}):
+        (tmp_path / "r.record.json").write_text(json.dumps({**record, "options": {**record["options"], **options}}))
+        assert run("verify", tmp_path / "r.record.json", made / "predictions.csv") == BAD_INPUT
+        assert "is not known by its name alone" in capsys.readouterr().err
+
+
 def test_inner_predictions_are_asked_for(tmp_path, capsys):
     pytest.importorskip("h5netcdf")
     cube, inner = cs.simulate_cube(60, 4, inner=True, rng=1)

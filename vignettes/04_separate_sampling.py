@@ -226,6 +226,26 @@ for name, c in (("colon cancer", 40 / 100000), ("Parkinson", 13.4 / 100000)):
     print(f"{name:12} c = {c:.6f}: a class error of 1 among the ill would add {c:.4%} to the error")
 
 # %% [markdown]
+# ## What to do about it
+#
+# A threshold of .5 is made for the class ratio of the training set. Where one in fifty is ill, the discriminant errs
+# far more often than the rule that calls everybody healthy. The rank of the patients is fine (AUC does not depend on
+# the ratio; pairs of samples are compared under the model that left both out), only the cut is not. Shift the
+# probabilities to the prior, or choose the threshold by what a miss and a false alarm cost; `winner` learns both
+# again in every draw, and judges at the prior.
+
+# %%
+rare = {"malignant": 0.02}
+at = cs.at_prior("error_rate", rare)
+print(f"AUC {cs.auc(cases).item():.3f}")
+print(f"cut at .5       error {cs.score(cases, at).item():.3f}")
+print(f"everybody well  error {rare['malignant']:.3f}")
+shifted = cs.winner(cases, at, adjust=cs.shift_prior(rare), rng=1)
+print(f"shifted prior   error {float(shifted.estimate):.3f}")
+costs = cs.winner(cases, [at, "sensitivity"], adjust=cs.cut(cost={"malignant": 50, "benign": 1}), by="auc", rng=1)
+print(f"missing costs 50 times an alarm: error {float(costs.estimate[0]):.3f}, found {float(costs.estimate[1]):.3f}")
+
+# %% [markdown]
 # ## What can be said without a prior?
 #
 # No overall error, whatever the formula. `separate_cv` without `prior` returns only the class errors. What you can show
@@ -260,17 +280,27 @@ equal_bias = small.bias.sel(ratio=0.15, prior=0.5).mean("trial")
 near_prior = all(abs(r - c) < 0.21 for c, r in lowest.items())
 smallest = "r " + ", ".join(f"{r:g}" for r in lowest.values())
 worst = ", ".join(f"{name} {value:+.2f}" for name, value in gone.classical.items())
-average_size = ", ".join(f"{name} {value:.3f}" for name, value in size.separate.items())
+cells = others.groupby(["learner", "r", "c"])["separate"].agg(["mean", "std"])
+worst_point = cells["mean"].abs().groupby("learner").max()
+noise = float(cells["std"].max()) / np.sqrt(OTHER_TRIALS)  # of the mean of one cell
+worst_size = ", ".join(f"{name} {value:.3f}" for name, value in worst_point.items()) + f" (error {noise:.3f})"
+uneven = np.abs(unequal.bias.mean("trial").sel(kind="separate"))
 verdict = [
     ("classical, c = .5: optimistic far from r = c", "yes", f"{far:+.3f}", far < 0),
     ("classical, extreme c: optimistic when r is far", "yes", f"{edge:+.3f}", edge < 0),
     ("... and pessimistic when r is near", "yes", f"{near:+.3f}", near > 0),
     ("as bad with n = 1000", "yes", f"{ratio_of:.2f} of the bias at n = 80", ratio_of > 0.8),
-    ("separate: almost unbiased", "yes", f"largest {float(np.abs(fair).max()):.3f}", float(np.abs(fair).max()) < 0.02),
+    (
+        "separate: almost unbiased, worst r and c",
+        "yes",
+        f"{float(np.abs(fair).max()):.3f}",
+        bool(np.abs(fair).max() < 0.02),
+    ),
+    ("... with unequal covariances", "yes", f"{float(uneven.max()):.3f}", bool(uneven.max() < 0.02)),
     ("separate: slightly optimistic", "remark in the text", f"{average:+.4f} +- {error:.4f}", average < 0),
     ("true error smallest near r = c = .1, .3, .5, .7, .9", "yes", smallest, near_prior),
     ("other classifiers, r far: classical optimistic", "yes", worst, bool((gone.classical < -0.02).all())),
-    ("... and separate nearly unbiased (mean size)", "yes", average_size, size.separate.max() < 0.02),
+    ("... and separate nearly unbiased, worst r and c", "yes", worst_size, worst_point.max() < 3 * noise),
 ]
 print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_string(index=False))
 print(
@@ -282,6 +312,10 @@ print(
 # otherwise. The expectation equals the true error of a rule trained on four fifths of each class, and with fewer
 # samples errors rise, so the estimator is slightly pessimistic. Our runs side with the theorem.
 #
+# The other classifiers have few data sets for each r and c, so the worst of fifteen cells is judged by the noise of
+# one; the large setting is sharper. Two of the paper's figures rest on microarrays and patients that are not ours to
+# have; the bundled case-control sample stands in for them.
+#
 # The constant of the discriminant is not given in the paper; log(n0/n1), used here, matches its Figure 1.
 #
 # ## What to remember
@@ -289,4 +323,5 @@ print(
 # - If the design fixed the number of cases and controls, ordinary cross-validation answers the wrong question, with any
 #   number of samples.
 # - Bring the prior from outside: a registry, a screening programme. Without it report class errors, or the whole curve.
+# - A threshold belongs to a class ratio. At another prior shift the probabilities or choose the threshold by costs.
 # - With rare diseases the overall error says little. Say how many ill are missed and how many healthy are alarmed.

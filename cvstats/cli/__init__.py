@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NoReturn
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -39,6 +39,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is."""
+        message = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -203,7 +204,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     """Return the exit code of a command; say in one line what failed."""
     try:
-        from .commands import run
+        with _unstruck():
+            from .commands import run
 
         code = run(options)
         sys.stdout.flush()
@@ -226,6 +228,18 @@ def _run(options: argparse.Namespace) -> int:
         text, code = _words(error, options)
         return _fail(options, printable(" ".join(text.split())), code)
     return OK
+
+
+@contextlib.contextmanager
+def _unstruck() -> Iterator[None]:
+    """Let signals wait while modules are imported: there Python may swallow what a handler raises, and go on."""
+    signals = {signal.SIGINT, signal.SIGTERM}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        yield
+    finally:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _give_up_output() -> None:

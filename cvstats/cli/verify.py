@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
+import cvstats
 from cvstats._check import InputError, clipped, show
 from cvstats._results import cube_hash
-from cvstats.metrics.base import get_metric
+from cvstats.cube.arrays import class_names
+from cvstats.metrics.base import MADE, get_metric
 from cvstats.report import render_html
 from cvstats.report.analysis import Analysis
 from cvstats.report.page import Page
@@ -26,10 +32,11 @@ from cvstats.report.record import (
 )
 from cvstats.tables.words import count, printable, several
 
-from .inputs import cut_of, inner_of, prior_of, read
+from .inputs import inner_of, prior_of, read
 from .progress import bars, stage
 
 SAME, DIFFERENT = 0, 1  # exit codes
+MAKERS, LONGEST = ("cut", "recalibrate", "shift_prior"), 1000  # of adjustments; letters of a name that is read
 SVG = re.compile(r"<svg.*?</svg>", re.S)
 
 
@@ -66,15 +73,6 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
             raise InputError(f"give the predictions that {name} was made from{': ' if known else '.'}{show(known)}")
     if record["inner"] is not None and options.inner is None:
         raise InputError(f"{name} was made with inner predictions too; give them with --inner.")
-    alone = "is not known by its name alone, so that only the script that made the report can make its numbers again."
-    for metric in (*asked["metrics"], *([asked["by"]] if asked["by"] else [])):
-        try:
-            get_metric(metric)
-        except InputError:
-            raise InputError(f"{name}: the metric {clipped(metric)} {alone}") from None
-    threshold = re.fullmatch(r"cut\(([\w.=]+)\)", asked["adjust"] or "")
-    if asked["adjust"] and threshold is None:
-        raise InputError(f"{name}: the adjustment {clipped(asked['adjust'])} {alone}")
     options.format = options.format or reading.get("format") or "auto"
     options.encoding = options.encoding or reading.get("encoding") or "utf-8"
     options.columns = options.columns or reading.get("columns") or []
@@ -85,10 +83,43 @@ def _analysis(options: argparse.Namespace, record: dict[str, Any], name: str) ->
     cube, inner = read(options), inner_of(options.inner)
     stage("Estimating")
     how = (asked["regime"], asked["draws"], asked["seed"], asked["level"])
-    several_of = asked["metrics"] if len(asked["metrics"]) > 1 else asked["metrics"][0]
-    decision = {"by": asked["by"], "adjust": cut_of(threshold and threshold[1]), "subgroup": asked["subgroup"]}
-    decision["prior"] = prior_of(asked["prior"])
-    return Analysis(cube, several_of, inner, *how, progress=bars(), **decision)
+    again = partial(_made_again, cube=cube, report=name)
+    metrics, by, adjust = [again(text) for text in asked["metrics"]], asked["by"], asked["adjust"]
+    listed = len(metrics) > 1 or record["numbers"].get("decision")  # a list of one has its table too
+    decision = {
+        "by": by and again(by),
+        "adjust": [again(text, what="adjustment") for text in adjust]
+        if isinstance(adjust, list)
+        else adjust and again(adjust, what="adjustment"),
+        "subgroup": asked["subgroup"],
+        "prior": prior_of(asked["prior"]),
+    }
+    return Analysis(cube, metrics if listed else metrics[0], inner, *how, progress=bars(), **decision)
+
+
+def _made_again(text: str, cube: xr.DataArray, report: str, what: str = "metric") -> Any:
+    """Return the metric or adjustment of ours that results call so: ``auc``, ``net_benefit(0.2)``, ``cut(youden)``."""
+    function, opened, inside = text[:LONGEST].partition("(")
+    try:
+        if what == "metric" and not opened:
+            get_metric(text)
+            return text
+        if function in (MADE if what == "metric" else MAKERS):
+            call: Any = ast.parse(text, mode="eval").body
+            given = [node.id if isinstance(node, ast.Name) else ast.literal_eval(node) for node in call.args]
+            made = getattr(cvstats, function)(*given, **{one.arg: ast.literal_eval(one.value) for one in call.keywords})
+        else:  # at_prior: brier(ill=0.1)
+            labels = {str(label): label for label in class_names(cube) or ()}
+            parts = [part.rpartition("=") for part in inside.removesuffix(")").split(", ")]
+            made = cvstats.at_prior(function, {labels[label]: float(share) for label, _, share in parts})
+        if made.name == text:
+            return made
+    except (ValueError, SyntaxError, AttributeError, KeyError, TypeError, RecursionError, MemoryError):
+        pass
+    raise InputError(
+        f"{report}: the {what} {clipped(text)} is not known by its name alone, so that only the script that made the "
+        "report can make its numbers again."
+    )
 
 
 def _first(gaps: dict[tuple[str, ...], tuple[Any, Any, int]], enough: int) -> str:

@@ -15,8 +15,7 @@ from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, may_choose, score
 from cvstats.protocols.bootstrap import warn_once
-from cvstats.protocols.common import design_sizes
-from cvstats.resample import given_draws, make_draws
+from cvstats.resample import given_draws, make_draws, unit_count
 
 from .contrasts import check_draws
 
@@ -117,7 +116,7 @@ def best_of(
 ) -> xr.Dataset:
     """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
     scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
-    units = design_sizes(cube, metric, data.rows)[0]
+    units = unit_count(cube, data.rows)
     sign = float(metric.sign)
     gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
     full = np.full((4, len(scores)), np.nan)

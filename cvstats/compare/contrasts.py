@@ -14,8 +14,8 @@ from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.intervals.calibration import variance_of
 from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
-from cvstats.metrics import Metric, score
+from cvstats.judge.asked import adjustment_of, problem_of, stand_in
+from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.bootstrap import warn_once
 from cvstats.protocols.common import final_choice
 from cvstats.protocols.tuning import present

@@ -9,12 +9,13 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 from cvstats.cube.values import unmasked
+from cvstats.kernels.holm import holm
 
 from .batch import Dims, as_dims
 
 # R's names and what statsmodels calls them
 METHODS = {
-    "holm": "holm",
+    "holm": None,
     "hochberg": "simes-hochberg",
     "hommel": "hommel",
     "bonferroni": "bonferroni",
@@ -86,7 +87,7 @@ def _adjusted(p: np.ndarray, method: str) -> np.ndarray:
     """Adjust one family of p-values (1-d), leaving NaN out."""
     name, tested = METHODS[method], ~np.isnan(p)
     if name is None or not tested.any():
-        return p.copy()
+        return holm(p) if method == "holm" else p.copy()
     from statsmodels.stats.multitest import multipletests
 
     adjusted = np.full(p.shape, np.nan)

@@ -7,11 +7,11 @@ import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, check_option, plain
 from cvstats._results import call_text
+from cvstats.kernels.holm import holm
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 
 from .batch import Batch, Dims, as_numbers, batch, direction_of
 from .location import ALTERNATIVES
-from .multiplicity import p_adjust
 
 TESTS = ("nemenyi", "wilcoxon")
 
@@ -374,7 +374,7 @@ def pairwise_wilcoxon(values: np.ndarray) -> np.ndarray:
     p = signed_rank(values[..., first, :] - values[..., second, :], "two-sided")["p_value"]
     p = np.where(np.isnan(p), 1.0, p)  # two methods that never differ
     table = np.ones((*values.shape[:-1], k))
-    table[..., first, second] = table[..., second, first] = np.apply_along_axis(p_adjust, -1, p, "holm")
+    table[..., first, second] = table[..., second, first] = holm(p)
     return table
 
 

@@ -8,6 +8,7 @@ share that axis; rank metrics, which compare samples, are told which model made 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, plain, show
 from cvstats.kernels import Problem
-from cvstats.kernels.problem import scan
 from cvstats.kernels.threads import ticker
 
 from .align import Labelled, map_along
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 T = TypeVar("T")
-Work = Callable[[Problem, np.ndarray, Callable[..., Any]], T]  # of a block, the places of its columns, and a ticker
+Work = Callable[[Problem, np.ndarray, Any], T]  # of a block, the places of its columns, and a ticker or None
 KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
 BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the samples
 REPEATS = ("repeat", "partner", "inner_repeat")
 PLANES = ("label_class", "horizon")  # a prediction is one value for each class, or for each horizon
-CORE = ("sample", "configuration", *REPEATS, *PLANES)
+CORE = {"sample", "configuration", *REPEATS, *PLANES}
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
+TILE = 65_536  # numbers looked at while they are in the cache
 PART = 16_000_000  # predictions of a block in memory
 
 
@@ -191,7 +192,7 @@ def check_values(
     A `metric` that needs finite predictions is given by name, with the names of the `samples` if they are known. All
     in one pass over the values, which also tells whether some are missing.
     """
-    low, high, gaps = scan(values)
+    low, high, gaps = _scan(values)
     infinite = np.isinf(low) or np.isinf(high)
     if infinite and kind == "value":  # which metrics can use infinite predictions, they say themselves
         finite = values[np.isfinite(values)]
@@ -214,12 +215,25 @@ def check_values(
             "Give scores with kind='score'."
         )
     flat = values.ravel(order="K") if kind == "label" else values[:0]
-    tiles = (flat[start : start + 65_536] for start in range(0, flat.size, 65_536))  # NaN is no fraction
+    tiles = (flat[start : start + TILE] for start in range(0, flat.size, TILE))  # NaN is no fraction
     if kind == "label" and (low < 0 or high >= n_classes or any(np.any(np.abs(t - np.rint(t)) > 0) for t in tiles)):
         raise InputError(
             f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
         )
     return gaps
+
+
+def _scan(values: np.ndarray) -> tuple[float, float, bool]:
+    """Return the smallest and largest number of an array (NaN when there is none), and whether some are missing."""
+    values, tiles = values.T if values.flags.f_contiguous else values, [values]
+    if values.flags.c_contiguous:
+        flat = values.reshape(-1)
+        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
+    ends = np.array([(tile.min(), tile.max()) for tile in tiles])
+    gaps = bool(np.isnan(ends).any())
+    if gaps:
+        ends = np.array([(np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)) for tile in tiles])
+    return float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1])), gaps
 
 
 def class_names(cube: xr.DataArray) -> list[Any] | None:
@@ -269,14 +283,17 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
     cube = whole_columns(cube) if lazy else cube
     if metric is not None:
         metric.check_kind(cube)
-    coords, batch = cube.coords.variables, batch_dims(cube)
+    coords = cube.coords.variables
     y, n_classes = encode_labels(cube)
-    label = coords["label"].dims
-    if any(dim in label for dim in batch):
-        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch)}
-        wide = xr.Variable(label, y).set_dims(shape)  # type: ignore[no-untyped-call]
-        flat = wide.transpose("sample", *batch).values.reshape(cube.sizes["sample"], -1)
+    if y.ndim > 1:
+        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch_dims(cube))}
+        wide = xr.Variable(coords["label"].dims, y).set_dims(shape)  # type: ignore[no-untyped-call]
+        flat = wide.transpose(*shape).values.reshape(cube.sizes["sample"], -1)
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
+    repeats = [dim for dim in REPEATS if dim in cube.dims]
+    planes = [dim for dim in PLANES if dim in cube.dims]
+    p = cube.variable.transpose(*planes, "sample", ..., "configuration", *repeats).data
+    p = p.reshape(*p.shape[: len(planes) + 1], -1, math.prod(cube.sizes[dim] for dim in repeats))
     event, weight, threshold, complexity = (
         coords[name].values.astype(float) if name in coords else None
         for name in ("event", "weight", "threshold", "complexity")
@@ -284,7 +301,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
     ranks = metric is not None and metric.family == "rank"
     data = Problem(
         np.where(np.isnan(y), 0.0, y),
-        raw_block(cube),
+        p,
         weight,
         event,
         n_classes,
@@ -293,23 +310,17 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         models(cube, metric.name, y, n_classes) if metric is not None and ranks and "partner" in cube.dims else None,
         cube.sizes.get("partner", 1),
         finite=metric.name if metric is not None and not ranks and metric.uses in ("value", "margin") else "",
+        rows=np.ones(cube.sizes["sample"], bool),
+        eligible=np.ones(p.shape[-2], bool),
         compete=compete,
         horizon=coords["horizon"].values.astype(float).reshape(-1) if "horizon" in coords else None,
         names=coords["configuration"].values,
         complexity=complexity,
     )
-    return data if lazy or not look else _surveyed(data, [report_on(data, coords["sample"].values)])
-
-
-def raw_block(cube: xr.DataArray) -> Any:
-    """Return the data as (k?, n, m, r): classes or horizons first, batch dims folded into columns, repeats last."""
-    batch = batch_dims(cube)
-    repeats = [dim for dim in REPEATS if dim in cube.dims]
-    planes = [dim for dim in PLANES if dim in cube.dims]
-    data = cube.variable.transpose(*planes, "sample", *batch, "configuration", *repeats).data
-    lead = data.shape[: len(planes) + 1]
-    r = int(np.prod([cube.sizes[dim] for dim in repeats], dtype=int))
-    return data.reshape(*lead, -1, r)
+    if lazy or not look:
+        return data
+    gaps = check_values(data.p, data.kind, n_classes, metric=data.finite, samples=coords["sample"].values)
+    return _surveyed(data, [_report(data)]) if gaps else replace(data, gaps=False)
 
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
@@ -331,11 +342,15 @@ class Report:
     missing: np.ndarray  # (m,) missing predictions, repeats counted
 
 
-def report_on(data: Problem, names: np.ndarray | None = None) -> Report:
+def report_on(data: Problem) -> Report:
     """Check the values of a block in memory and report what is missing, in one pass where nothing is."""
     n, m = data.p.shape[-3:-1]
-    if not check_values(data.p, data.kind, data.n_classes, metric=data.finite, samples=names):
-        return Report(None, np.full(m, n), np.zeros(m, int))
+    if check_values(data.p, data.kind, data.n_classes, metric=data.finite):
+        return _report(data)
+    return Report(None, np.full(m, n), np.zeros(m, int))
+
+
+def _report(data: Problem) -> Report:
     filled = data.filled()
     some = np.asarray(filled.any(axis=2))
     return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
@@ -346,7 +361,7 @@ def _surveyed(data: Problem, reports: Sequence[Report]) -> Problem:
     n, m, repeats = data.p.shape[-3:]
     some = [part.somebody for part in reports if part.somebody is not None]
     if not some:
-        return replace(data, rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
+        return replace(data, gaps=False)
     rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
@@ -376,7 +391,11 @@ def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
 
 def surveyed(data: Problem) -> Problem:
     """Return the problem with what is missing."""
-    return data if data.gaps is not None else map_blocks(lambda _: _silent, data)[0]
+    return data if data.gaps is not None else map_blocks(_nothing, data)[0]
+
+
+def _nothing(*_: Any) -> None:
+    """Look at a block, and do nothing with it."""
 
 
 def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
@@ -386,25 +405,20 @@ def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def map_blocks(
-    make: Callable[[Problem], Work[T]],
-    data: Problem,
-    *,
-    pick: np.ndarray | None = None,
-    progress: str = "",
-    steps: int = 1,
+    work: Work[T], data: Problem, *, pick: np.ndarray | None = None, progress: str = "", steps: int = 1
 ) -> tuple[Problem, list[T]]:
     """Return the problem with what is missing, and ``work(block, places, tick)`` of every block of configurations.
 
-    `make` returns the work for a problem whose gaps are known. Blocks hold the eligible configurations (or those in
-    `pick`) on the samples that somebody predicted. On dask nothing is known before the data are read: the first pass
-    takes them to be complete, checks and reports; if they were not, a second pass does it right.
+    Blocks hold the eligible configurations (or those in `pick`) on the samples that somebody predicted, ``block.rows``
+    of the cube's. On dask nothing is known before the data are read: the first pass takes them to be complete, checks
+    and reports; if they were not, a second pass does it right. `tick` shows progress, if anything does.
     """
     if hasattr(data.p, "__dask_graph__"):
-        return _map_lazy(make, data, pick, progress)
-    work, results, m = make(data), [], data.p.shape[-2]
+        return _map_lazy(work, data, pick, progress)
+    results, m = [], data.p.shape[-2]
     pick = data.eligible if pick is None else pick
     step = max(1, PART // max(1, data.p.size // m))
-    with ticker(progress, -(-m // step) * steps) if progress else nullcontext(_silent) as tick:
+    with ticker(progress, -(-m // step) * steps) if progress else nullcontext() as tick:
         for start in range(0, m, step):
             block = slice(start, min(start + step, m))
             places = np.flatnonzero(pick[block]) + start
@@ -415,27 +429,13 @@ def map_blocks(
     return data, results
 
 
-def many_blocks(data: Problem) -> bool:
-    """Return whether the problem is worked off in more than one block."""
-    return hasattr(data.p, "__dask_graph__") or data.p.size > PART
-
-
-def _silent(*_: Any) -> None:
-    """Show no progress."""
-
-
-def _map_lazy(
-    make: Callable[[Problem], Work[T]], data: Problem, pick: np.ndarray | None, progress: str
-) -> tuple[Problem, list[T]]:
-    known, tell = data, data.gaps is None
-    if tell:
-        n, m = data.p.shape[-3:-1]
-        known = replace(data, rows=np.ones(n, bool), eligible=np.ones(m, bool), gaps=False)
-    pairs = _pass(make(known), known, pick, progress, tell)
+def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: str) -> tuple[Problem, list[T]]:
+    known, tell = replace(data, gaps=bool(data.gaps)), data.gaps is None
+    pairs = _pass(work, known, pick, progress, tell)
     if tell:
         known = _surveyed(data, [report for report, _ in pairs if report is not None])
         if known.gaps or not (known.rows.all() and known.eligible.all()):
-            pairs = _pass(make(known), known, pick, progress)
+            pairs = _pass(work, known, pick, progress)
     return known, [value for _, value in pairs]
 
 
@@ -456,7 +456,7 @@ class _Job:
         part = replace(self.data, p=block)
         report = report_on(part) if self.tell else None
         part = part if isinstance(local, slice) else part.columns(local)
-        return report, self.work(part if part.rows.all() else part.samples(part.rows), places, _silent)
+        return report, self.work(part if part.rows.all() else part.samples(part.rows), places, None)
 
 
 def batch_dims(cube: xr.DataArray) -> list[Hashable]:
@@ -466,5 +466,4 @@ def batch_dims(cube: xr.DataArray) -> list[Hashable]:
 
 def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, other: xr.DataArray | None = None) -> Labelled:
     """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
-    dims = batch_dims(cube)
-    return map_along(dims, function, cube, other) if dims else function(cube, other)
+    return function(cube, other) if CORE.issuperset(cube.dims) else map_along(batch_dims(cube), function, cube, other)

@@ -72,5 +72,6 @@ def plain_array(values: Any) -> np.ndarray:
 
 def unique(values: np.ndarray) -> list[Any]:
     """Return the distinct values that are not missing, sorted, as plain Python objects."""
-    flat = pd.unique(np.ravel(values))
+    array = np.ravel(values)
+    flat = pd.unique(array.astype(array.dtype.newbyteorder("="), copy=False))
     return sorted(map(plain, flat[~pd.isna(flat)]), key=lambda value: (str(type(value)), value))

@@ -20,8 +20,8 @@ from typing import IO, Any
 
 from cvstats._check import InputError, clipped, show
 
-# bytes that any file may unpack to; how many times smaller than its content no honest one is
-FLOOR, RATIO = 2**28, 1000
+# bytes that any file may unpack to, and how many times its own size at most; a frame takes several times its text
+ARRAYS, TEXT = (2**28, 1000), (2**24, 200)
 NODES = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
@@ -94,11 +94,39 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit
 
-    def take(self, size: int, what: str) -> None:
+    def take(self, size: int, what: str, path: Path) -> None:
         """Count what is about to be unpacked; raise when it is too much."""
         if size > self.left:
             raise InputError(f"{what} {size:,} bytes, more than max_bytes={self.limit:,} for all files together.")
+        if size > most_of(path.stat().st_size, ARRAYS):
+            raise InputError(
+                f"{what} {size:,} bytes, more than a file of {path.stat().st_size:,} bytes can honestly hold."
+            )
         self.left -= size
+
+    def read(self, path: Path) -> bytes:
+        """Return all of a file of text, unpacked; raise when it is too much."""
+        size = path.stat().st_size
+        with unpacked(path) as (file, packing):
+            most = min(self.left, most_of(size, TEXT)) if packing else self.left
+            raw = file.read(most + 1)
+        if len(raw) > self.left:
+            raise InputError(
+                f"{path.name}: the file {'decompresses to' if packing else 'has'} more than {self.left:,} bytes. Raise "
+                "the limit with max_bytes=, or use Parquet, which is read in parts."
+            )
+        if len(raw) > most:
+            raise InputError(
+                f"{path.name}: the {packing} file of {size:,} bytes decompresses to more than {most:,} bytes, which a "
+                "table rarely does; if it is one, unpack it first."
+            )
+        self.left -= len(raw)
+        return raw
+
+
+def most_of(size: int, share: tuple[int, int]) -> int:
+    """Return what a file of some size may unpack to."""
+    return max(share[0], share[1] * size)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show
 
-from ._gate import FLOOR, RATIO, needed, opened, readable
+from ._gate import ARRAYS, most_of, needed, opened, readable
 from ._output import KEPT, replacing
 
 CHUNK_VALUES = 2**20  # predictions per chunk of a file: all samples and repeats of some configurations
@@ -212,7 +212,7 @@ def _attributes(owner: Any, h5py: Any) -> dict[str, Any]:
 def _check_content(file: Any, h5py: Any, name: str, image: Any, lazy: bool) -> None:
     """Raise for what leads out of the file, for what no cube holds, and for more than so small a file can hold."""
     size, total = len(image), 0
-    budget = max(FLOOR, RATIO * size)
+    budget = most_of(size, ARRAYS)
     for key in file:
         data = file[key] if isinstance(file.get(key, getlink=True), h5py.HardLink) else None
         if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
@@ -220,11 +220,15 @@ def _check_content(file: Any, h5py: Any, name: str, image: Any, lazy: bool) -> N
                 f"{name}: {key!r} is a link, a group or kept in other files; a cube is arrays in one file."
             )
         if data.dtype.kind != "O":
-            total += 0 if lazy and data.ndim > 1 else data.size * data.dtype.itemsize
+            width = data.dtype.itemsize * (4 if data.dtype.kind == "S" else 1)  # as numpy holds text
+            total += 0 if lazy and data.ndim > 1 else data.size * width
         elif h5py.check_string_dtype(data.dtype) is None:
             raise InputError(f"{name}: {key!r} holds {data.dtype}; keep numbers and text only.")
-        elif data.size:
-            total += 4 * _longest(data, image, budget // size) * data.size  # as numpy holds text
+        else:
+            longest = _longest(data, image, file.id.get_create_plist().get_sizes()[0])
+            if longest is None:
+                raise InputError(f"{name}: the text {key!r} is compressed, which is not read; save it as it is.")
+            total += 4 * longest * data.size
         if total > budget:
             raise InputError(
                 f"{name}: {size:,} bytes say that they hold {total:,}; the file is damaged, or read it in parts with "
@@ -232,18 +236,20 @@ def _check_content(file: Any, h5py: Any, name: str, image: Any, lazy: bool) -> N
             )
 
 
-def _longest(data: Any, image: Any, step: int) -> int:
-    """Return the length of the longest text of an array.
+def _longest(data: Any, image: Any, address: int) -> int | None:
+    """Return the length of the longest text of an array as the file says it; None where it says so in packed form.
 
-    Where the lengths lie side by side they are taken from there: the HDF5 library makes room for each text as it is
-    told, up to 4 GB. Others are read a few at a time, as all of them may show the same place of the file.
+    No interface of the HDF5 library tells it: it makes room for each text as it is told, up to 4 GB, before it looks.
     """
-    place, width = data.id.get_offset(), data.id.get_storage_size() // data.size
-    if place is None or not width:
-        texts = (text for start in range(0, len(data), step) for text in np.ravel(data[start : start + step]))
-        return max(len(text) for text in texts)
-    entries = np.frombuffer(image[place : place + data.size * width], np.uint8).reshape(-1, width)
-    return int(entries[:, :4].copy().view("<u4").max())
+    layout, size = data.id.get_create_plist(), data.id.get_storage_size()
+    if layout.get_nfilters() or (size and not data.chunks and data.id.get_offset() is None):
+        return None
+    places = [(data.id.get_offset(), size)] if size else []
+    if data.chunks:
+        chunks = map(data.id.get_chunk_info, range(data.id.get_num_chunks()))
+        places = [(chunk.byte_offset, chunk.size) for chunk in chunks]
+    entries = (np.frombuffer(image[start : start + long], np.uint8) for start, long in places)
+    return max((int(some.reshape(-1, 8 + address)[:, :4].copy().view("<u4").max()) for some in entries), default=0)
 
 
 def _endless(image: Any) -> bool:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import xarray as xr
+
 from cvstats._check import InputError
 
 from ._gate import first_line, needed, node, opened, unpacked
@@ -69,6 +71,15 @@ def _is_long(columns: list[str]) -> bool:
     ours = [name for name in columns if name in (*FIRST, *LAST)]
     predictions = [name for name in columns if name == "prediction" or name.startswith("prediction_")]
     return {"sample", "configuration", "label"} <= {*ours} and bool(predictions)
+
+
+def check_text(cube: xr.DataArray) -> None:
+    """Raise for names and labels that no file can hold: half a sign of Unicode, or a zero byte."""
+    for name, coord in cube.coords.items():
+        texts = [one for one in coord.values.ravel() if isinstance(one, str)] if coord.dtype.kind in "UOT" else []
+        odd = [one for one in dict.fromkeys(texts) if "\0" in one or one != one.encode(errors="ignore").decode()]
+        if odd:
+            raise InputError(f"coordinate {name!r} holds {odd[0]!r}, a text that files cannot hold; rename it first.")
 
 
 @contextmanager

@@ -37,8 +37,8 @@ except ImportError:  # Windows: nobody waits
     fcntl = None  # type: ignore[assignment]
 
 MANIFEST, LOCK, VERSION = "manifest.json", ".lock", 1
-PART = re.compile(r"part-(\d{6,12})\.nc")
-MANY = 4096  # parts whose outlines a process remembers
+PART = re.compile(r"part-([0-9]{6,12})\.nc")
+MANY, LARGEST = 4096, 2**26  # parts whose outlines a process remembers; bytes of a manifest
 HASH = re.compile(r"[0-9a-f]{64}")
 OURS = re.compile(rf"{PART.pattern}|\.[\w.-]+\.tmp|\{LOCK}")  # what a writer may leave in a folder
 
@@ -59,7 +59,7 @@ class Entry:
 def read_manifest(folder: Path) -> list[Entry]:
     """Return the entries of the parts in the order of writing."""
     with opened(folder / MANIFEST, inside=True) as file:
-        raw = file.read()
+        raw = file.read(LARGEST)  # what is cut off is damaged
     try:
         found = json.loads(raw)
         version, entries = found["cvstats_cube"], [Entry(**entry) for entry in found["parts"]]
@@ -425,6 +425,8 @@ def _locked(folder: Path) -> Iterator[None]:
 def _lock(folder: Path) -> IO[str] | None:
     """Return the locked file; None if another process has removed it meanwhile."""
     folder.mkdir(exist_ok=True)
+    if node(folder / LOCK, follow=False) != "nothing":
+        check_input(folder / LOCK, inside=True)
     file = None
     try:
         file = (folder / LOCK).open("a")

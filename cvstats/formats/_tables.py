@@ -24,7 +24,7 @@ from pandas.api.types import union_categoricals
 from cvstats._check import InputError, show
 
 from ._columns import NUMBER
-from ._gate import Budget, needed, opened, readable, unpacked
+from ._gate import Budget, needed, opened, readable
 from ._layout import ROW_NAMES
 
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
@@ -70,14 +70,7 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
         raise InputError(
             f"{name}: this is a Python pickle, which is never opened; save the predictions as CSV or Parquet."
         )
-    with unpacked(path) as (file, packing):
-        raw = file.read(budget.left + 1)
-    if len(raw) > budget.left:
-        raise InputError(
-            f"{name}: the file {'decompresses to' if packing else 'has'} more than {budget.left:,} bytes. Raise the "
-            "limit with max_bytes=, or use Parquet, which is read in parts."
-        )
-    budget.take(len(raw), name)
+    raw = budget.read(path)
     if not raw.strip():
         raise InputError(f"{name}: the file is empty.")
     for magic, words in REFUSED.items():
@@ -290,7 +283,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
         width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
         groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
         size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
-    budget.take(size, f"{path.name}: a row group decompresses to")
+    budget.take(size, f"{path.name}: a row group decompresses to", path)
     if not meta.num_rows:
         raise _empty(path.name, schema.names)
     columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in schema.names]
@@ -316,7 +309,7 @@ def _feather(path: Path, budget: Budget) -> Table:
         contents = arrow.ipc.open_file(file)
         file.seek(8)
         size = sum(_unpacked_size(message) for message in arrow.ipc.MessageReader.open_stream(file))
-        budget.take(size, f"{path.name}: the file decompresses to")
+        budget.take(size, f"{path.name}: the file decompresses to", path)
         file.seek(8)
         with arrow.ipc.open_stream(file) as stream:
             _refuse_types(stream.schema, path.name, arrow.types)
@@ -326,7 +319,7 @@ def _feather(path: Path, budget: Budget) -> Table:
         table = arrow.Table.from_batches(batches, stream.schema)
         table.validate(full=True)
         size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
-        budget.take(size, f"{path.name}: its text takes")
+        budget.take(size, f"{path.name}: its text takes", path)
         frame = table.replace_schema_metadata(None).to_pandas()
     if not all(isinstance(column, str) for column in frame.columns):
         raise InputError(f"{path.name}: columns must be named.")

@@ -52,7 +52,7 @@ def load_arrays(path: Path, budget: Budget) -> dict[str, np.ndarray]:
             return {"": loaded}
         with zipfile.ZipFile(path) as archive:
             total = sum(info.file_size for info in archive.infolist())
-        budget.take(total, f"{path.name}: the arrays decompress to")
+        budget.take(total, f"{path.name}: the arrays decompress to", path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except InputError:

@@ -148,7 +148,11 @@ def _unsettled(cube: xr.DataArray) -> dict[str, Any]:
 
 def write_long(cube: xr.DataArray, path: Path, *, force: bool = False) -> None:
     """Write the long table as CSV (compressed by its extension), Parquet or Feather."""
+    if cube.dtype.itemsize > 8:
+        raise InputError(f"predictions of dtype {cube.dtype} are not written to tables; use cube.astype(float).")
     frame = long_frame(cube)
+    kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype) and not kind.isnative}
+    frame = frame.astype({name: kind.newbyteorder("=") for name, kind in kinds.items()})
     with replacing(path, force=force) as temporary:
         name = path.name.lower()
         if name.endswith(".parquet"):

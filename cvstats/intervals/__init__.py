@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cvstats._check import InputError, check_count, nearest
+from cvstats._results import NO_INTERVAL
 from cvstats.cube.arrays import class_names, problem_on
 
 from .calibration import Calibration, calibrated, wilson_limits
@@ -39,6 +40,17 @@ NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
 def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
     """Return quantiles (type 7) along the last axis, NaN left out."""
     return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
+
+
+def check_times(times: int, level: float, interval: str, draws: object = None) -> None:
+    """Raise when there are too few draws, unless they are given, for the quantiles that the interval needs."""
+    check_count(times, "times")
+    least = int(np.ceil(round(2 / (1 - level), 6)))
+    if draws is None and interval in ("percentile", "BCa") and times < least:
+        raise InputError(
+            f"`times`={times} is too small for a {interval} interval at level {level:g}: at least {least} draws are "
+            "needed, 1000 or more are advisable."
+        )
 
 
 @dataclass(frozen=True)
@@ -298,11 +310,7 @@ class bca:  # noqa: N801
         from .resampled import bca_limits
 
         times = evidence.times if self.times is None else self.times
-        if round(times * (1 - level), 6) < 2:
-            raise InputError(
-                f"`times`={times} is too small for a BCa interval at level {level:g}: at least "
-                f"{int(np.ceil(round(2 / (1 - level), 6)))} draws are needed, 1000 or more are advisable."
-            )
+        check_times(times, level, "BCa")
         return bca_limits(evidence, level, times)
 
 
@@ -345,26 +353,30 @@ def get_method(interval: Any) -> Method:
     return method
 
 
-def interval_limits(method: Method, evidence: Evidence, level: float) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the limits and bounds of a result and, when there are none, a note that says why.
+def interval_limits(
+    method: Method, evidence: Evidence, level: float, *, alone: bool = True
+) -> tuple[dict[str, Any], str, str]:
+    """Return the limits and bounds of a result, the name of their interval and, when there are none, why.
 
-    A method that has a ``calibration`` gives the numbers that make its limits at any level, and the result keeps them.
+    A method that does not apply is an error for a metric `alone`; among several, others have limits. A method that has
+    a ``calibration`` gives the numbers that make its limits at any level, and the result keeps them.
     """
-    reason = method.refuse(evidence)
-    if reason is not None:
+    reason, note, name = method.refuse(evidence), "", evidence.metric.name
+    if reason is not None and alone:
         raise InputError(f"interval {method.name!r} does not apply: {reason}.")
-    notes: tuple[str, ...] = ()
-    if evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
+    if reason is not None:
+        note = f"{name} has no limits: {reason}"
+    elif evidence.n < MINIMUM or evidence.smallest_class < MINIMUM:
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
-        notes = (f"limits are NaN: {few} is fewer than {MINIMUM}",)
-    undefined = bool(notes) or np.isnan(evidence.estimate)
+        note = f"{'' if alone else f'{name}: '}limits are NaN: {few} is fewer than {MINIMUM}"
+    undefined = bool(note) or np.isnan(evidence.estimate)
     limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
     if not undefined:
         limits = limits_at(partial(method.limits, evidence), level)
     if (calibration := getattr(method, "calibration", None)) is not None:
         kept = [np.nan] * len(fields(Calibration)) if undefined else astuple(calibration(evidence))
         limits["calibration"] = np.array(kept, float)
-    return limits, notes
+    return limits, method.name if reason is None else NO_INTERVAL, note
 
 
 def limits_at(limits: Callable[[float], tuple[float, float, float]], level: float) -> dict[str, Any]:
@@ -375,6 +387,6 @@ def limits_at(limits: Callable[[float], tuple[float, float, float]], level: floa
 
 
 __all__ = [
-    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "delong", "double_bootstrap",
-    "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+    "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "check_times", "delong",
+    "double_bootstrap", "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
 ]  # fmt: skip

@@ -17,14 +17,14 @@ from cvstats.adjust import Adjustment
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import check_form, map_batches, problem_on, surveyed
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics import Metric, bound_metric, metrics_of
 from cvstats.resample import Draws, given_draws
 from cvstats.select import Mixture, Select, select_best
 
-from .asked import adjustment_of, metrics_of, problem_of
+from .asked import adjustment_of, problem_of
 from .loop import Decision, Outcome, Rules, decide, scored
 from .scorers import mixed_score
-from .verdicts import Setting, Verdict, unseen_cost, verdicts
+from .verdicts import Setting, Verdict, Verdicts, unseen_cost, verdicts
 
 __all__ = [
     "Decision",
@@ -32,6 +32,7 @@ __all__ = [
     "Rules",
     "Setting",
     "Verdict",
+    "Verdicts",
     "decide",
     "mixed_score",
     "score_draws",

@@ -8,36 +8,17 @@ from typing import Any
 
 import xarray as xr
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError
 from cvstats.adjust import Adjustment, in_turn
 from cvstats.cube.arrays import encode_labels, problem_on
 from cvstats.cube.partners import models
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, may_choose
+from cvstats.metrics import Metric
 from cvstats.metrics.scoring import fold_members
 
 from .loop import Rules
 
 NEEDS = ("", "positive", "negative", "classes", "spread", "pairs")  # of the labels of a draw, the strongest last
-
-
-def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:
-    """Return the metrics that judge and the one that chooses, by default the first of them."""
-    given = list(metric) if isinstance(metric, (list, tuple)) else [metric]
-    if not given:
-        raise InputError("`metric` is an empty list; give one metric or several.")
-    judges = tuple(bound_metric(one, cube, notes) for one in given)
-    names = [one.name for one in judges]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise InputError(f"`metric` names {show(twice)} more than once.")
-    if by is None:
-        return judges, may_choose(judges[0])
-    try:
-        chooser = bound_metric(by, cube, notes)
-    except InputError as error:
-        raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
-    return judges, may_choose(next((one for one in judges if one.name == chooser.name), chooser))
 
 
 def adjustment_of(adjust: Any, cube: xr.DataArray, metrics: Sequence[Metric]) -> Adjustment | None:

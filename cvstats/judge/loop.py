@@ -6,7 +6,7 @@ judged, so that blocks may live anywhere and merge exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,22 +15,17 @@ import numpy as np
 
 from cvstats._check import InputError, check_count, check_option
 from cvstats.adjust import Adjustment, Fitted
-from cvstats.cube.arrays import many_blocks, map_blocks, surveyed
-from cvstats.kernels import Problem, kernel
-from cvstats.kernels.problem import LabelCheck
+from cvstats.cube.arrays import map_blocks, surveyed
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric
 from cvstats.resample import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, select_best, winners
 
-from .scorers import candidates, choosing_kernel, label_check, mixable
+from .scorers import candidates, choosing_kernel, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 CACHED = 1_000_000  # values of a metric that stay in the cache while draws pass by
-Tick = Callable[..., Any]
-
-
-def _silent(*_: Any) -> None:
-    """Show no progress."""
+Tick = Callable[..., Any] | None
 
 
 @dataclass(frozen=True)
@@ -109,12 +104,7 @@ def scored(
     One table (draw, configuration) for each of `several` draws over the cube's samples. A draw whose labels the
     metric cannot use is NaN.
     """
-
-    def make(known: Problem) -> _Score:
-        own = [draws.on(known.rows) for draws in several]
-        return _Score(metric, [draws.remembered() for draws in own] if many_blocks(known) else own, batch)
-
-    known, parts = map_blocks(make, data)
+    known, parts = map_blocks(_Score(metric, several, batch), data)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
 
 
@@ -123,15 +113,18 @@ class _Score:
     """Scores of one block of configurations; an object so that workers can receive it."""
 
     metric: Metric
-    several: list[Draws]
+    several: Sequence[Draws]
     batch: int | None
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
-        total = max(*(draws.total for draws in self.several), float(block.n))
-        scorer = choosing_kernel(self.metric, block, total, gaps=block.gaps)
-        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
-        tables = [np.empty((draws.times, len(columns))) for draws in self.several]
-        for draws, table in zip(self.several, tables, strict=True):
+        several = [draws.on(block.rows) for draws in self.several]
+        if len(columns) < np.count_nonzero(block.eligible):
+            several = [draws.remembered() for draws in several]  # for the other blocks
+        total = max(*(draws.total for draws in several), float(block.n))
+        scorer = choosing_kernel(self.metric, block, total)
+        check = block.check(self.metric.requires)
+        tables = [np.empty((draws.times, len(columns))) for draws in several]
+        for draws, table in zip(several, tables, strict=True):
             for start, stop in spans(draws.times, self.batch, self.metric, block):
                 counts, _ = draws.block(start, stop)
                 table[start:stop] = scorer.scores(counts)
@@ -160,17 +153,11 @@ def decide(
         return _mixed(metric, surveyed(data), draws, rules)
     best_wins = rules.select is select_best
     in_place = judging and best_wins and judges is None
-
-    def make(known: Problem) -> Choose:
-        own = draws.on(known.rows)
-        own = own.remembered() if many_blocks(known) else own
-        others = judge.on(known.rows) if judge is not None and in_place else None
-        keys = label_keys(known.names) if best_wins and rules.ties == "random" else None
-        return Choose(metric, own, others, rules, keys, in_place)
-
+    keys = label_keys(data.names) if best_wins and rules.ties == "random" else None
+    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place)
     progress = "choosing" if rules.progress else ""
-    known, blocks = map_blocks(make, data, progress=progress, steps=draws.times)
-    best = merged(blocks)
+    known, blocks = map_blocks(work, data, progress=progress, steps=draws.times)
+    best = blocks[0] if len(blocks) == 1 else merged(blocks)
     places = np.flatnonzero(known.eligible)
     count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
     if count > 1:
@@ -200,7 +187,7 @@ def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcom
     places = np.flatnonzero(known.eligible)
     rules.select.check(known.kind, len(places), lazy=not isinstance(known.p, np.ndarray))
     block = mixable(known.columns(places).samples(known.rows))
-    own, check = draws.on(known.rows), label_check(metric, block)
+    own, check = draws.on(known.rows), block.check(metric.requires)
     learn = partial(rules.select.shares, block.y, candidates(metric, block, rules.adjust))
     everything = np.ones((1, own.n), np.uint8)
     share, usable, redrawn = [], [], []
@@ -218,7 +205,7 @@ def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcom
     decision = Decision(np.full(own.times, -1), whole[1:])
     there = np.concatenate(usable) & ~decision.empty
     score = np.full(size, np.nan)
-    score[places] = choosing_kernel(metric, block, float(own.n), rules.adjust).scores(everything)[0]
+    score[places] = choosing_kernel(metric, replace(block, gaps=None), float(own.n), rules.adjust).scores(everything)[0]
     nothing, n_redrawn = np.full(own.times, np.nan), int((np.concatenate(redrawn) > 0).sum())
     rate = decision.rates(there, size)
     return Outcome(known, decision, nothing, there, rate, score, np.full(size, np.nan), n_redrawn, whole[0])
@@ -250,15 +237,18 @@ class Choose:
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
     in_place: bool = True  # whether the block's winners are judged here, on the same predictions
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = _silent) -> _Chosen:
+    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = None) -> _Chosen:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
-        draws, judge, m = self.draws, self.judge, len(columns)
+        draws, m = self.draws.on(block.rows), len(columns)
+        judge = None if self.judge is None else self.judge.on(block.rows)
+        if m < np.count_nonzero(block.eligible):
+            draws.remembered()  # for the other blocks
         total, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
         if self.rules.plain:
-            scorer = kernel(self.metric, block, total, gaps=block.gaps)
+            scorer = self.metric.kernel(block, total)
         else:
-            scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust, gaps=block.gaps)
-        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
+            scorer = choosing_kernel(self.metric, block, max(total, float(block.n)), adjust)
+        check = block.check(self.metric.requires)
         best_wins = self.rules.select is select_best
         times = draws.times
         out = _Chosen(
@@ -295,7 +285,8 @@ class Choose:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
                 out.value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
             del criterion, score  # else they would stand beside the next block's
-            tick(None, stop - start)
+            if tick is not None:
+                tick(None, stop - start)
         return out
 
 
@@ -352,7 +343,7 @@ def _judge_apart(
     task = _Judge(metric, draws.on(known.rows), weights, other.rows[known.rows], decision, rules.batch)
     value = np.full(draws.times, np.nan)
     won = np.isin(np.arange(len(other.names)), decision.place)
-    for numbers, part in map_blocks(lambda _: task, other, pick=won)[1]:
+    for numbers, part in map_blocks(task, other, pick=won)[1]:
         value[numbers] = part
     return value
 
@@ -370,8 +361,8 @@ class _Judge:
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
         draws, judge = self.draws, self.judge
-        scorer = kernel(self.metric, block, max(draws.total, judge.total if judge else 0.0), gaps=block.gaps)
-        check = LabelCheck(self.metric.requires, block.y, block.event, block.weight, block.n_classes)
+        scorer = self.metric.kernel(block, max(draws.total, judge.total if judge else 0.0))
+        check = block.check(self.metric.requires)
         numbers = np.flatnonzero(np.isin(self.decision.place, columns))
         value = np.empty(len(numbers))
         for start, stop in spans(draws.times, self.batch, self.metric, block):
@@ -393,8 +384,9 @@ def spans(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory: large ones where columns are `walked` row by row."""
     n, m = block.p.shape[-3:-1]
-    few = 128 if n * m <= CACHED else 512  # what a block of draws makes stays in the cache, or what it is made of does
-    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (few, n + 2 * m)
+    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (512, n + 2 * m)
+    if wide == 512 and n * m <= CACHED:  # what a block of draws makes stays in the cache, else what it is made of does
+        wide = max(128, CACHED // 4 // width)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):

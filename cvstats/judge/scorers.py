@@ -12,29 +12,23 @@ import numpy as np
 
 from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.arrays import map_blocks
-from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels import Kernel, LabelCheck, Problem
 from cvstats.kernels.cutting import TableMetric
 from cvstats.kernels.mixing import Candidates, votes
-from cvstats.kernels.problem import LabelCheck
 from cvstats.kernels.sums import SumKernel, settled
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities
 
 
-def label_check(metric: Metric, problem: Problem) -> LabelCheck:
-    """Return what the labels of a draw must hold for the metric to be defined."""
-    return LabelCheck(metric.requires, problem.y, problem.event, problem.weight, problem.n_classes)
-
-
-class FoldKernel:
+class FoldKernel(Kernel):
     """Scores within each fold, averaged over the folds of a repeat and then over repeats.
 
     A fold in which a draw leaves the metric undefined is skipped. Where every sample counts once, as in the choice on
     all samples, one such fold leaves the score undefined.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         assert problem.fold is not None
         self.metric, self.m = metric, problem.p.shape[-2]
         self.repeats: list[list[tuple[np.ndarray, Kernel, LabelCheck, np.ndarray]]] = []
@@ -45,8 +39,8 @@ class FoldKernel:
                 part = one.samples(rows)
                 begun = np.asarray(part.filled().any(axis=(0, 2)))  # who predicted anything there
                 if begun.any():
-                    scorer = kernel(metric, part, total, gaps=gaps)
-                    self.repeats[-1].append((rows, scorer, label_check(metric, part), begun))
+                    scorer = metric.kernel(part, total)
+                    self.repeats[-1].append((rows, scorer, part.check(metric.requires), begun))
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
@@ -81,15 +75,13 @@ class FoldKernel:
         return np.where(undefined | (number == 0), np.nan, total / np.maximum(number, 1))
 
 
-class AdjustedKernel:
+class AdjustedKernel(Kernel):
     """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach."""
 
-    def __init__(
-        self, metric: Metric, problem: Problem, total: float, adjust: Adjustment, *, gaps: bool | None = None
-    ) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float, adjust: Adjustment) -> None:
         self.metric, self.problem, self.total, self.adjust = metric, problem, total, adjust
         self.cutter = None
-        pooled = problem.fold is None and (problem.p.shape[-1] == 1 or (metric.linear and not gaps))
+        pooled = problem.fold is None and (problem.p.shape[-1] == 1 or (metric.linear and not problem.gaps))
         if pooled and metric.uses == "label" and problem.model is None:  # the table at the threshold says it all
             self.cutter = adjust.cutter(problem.y, problem.p)
 
@@ -112,7 +104,7 @@ class AdjustedKernel:
         for j in range(score.shape[1]):
             column = data.p[..., j : j + 1, :]
             fitted = self.adjust.fit_each(data.y, column, w)
-            own = replace(data, p=np.repeat(column, len(counts), axis=-2))
+            own = replace(data, p=np.repeat(column, len(counts), axis=-2), gaps=None)
             scorer = choosing_kernel(self.metric, adjusted(self.metric, own, fitted), self.total)
             score[:, j] = scorer.judged(counts, every)
         fine = np.round(score, DIGITS) if data.kind == "probability" else score  # maps that separate are all perfect
@@ -123,13 +115,13 @@ class AdjustedKernel:
         return np.asarray(self.scores(weights)[np.arange(len(index)), index])
 
 
-def choosing_kernel(
-    metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None, *, gaps: bool | None = None
-) -> Kernel:
+def choosing_kernel(metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None) -> Kernel:
     """Return what scores the configurations of a block when they are chosen by `metric`."""
     if adjust is not None and adjust.affects(metric):
-        return AdjustedKernel(metric, problem, total, adjust, gaps=gaps)
-    return (kernel if problem.fold is None else FoldKernel)(metric, problem, total, gaps=gaps)
+        return AdjustedKernel(metric, problem, total, adjust)
+    if problem.fold is not None:
+        return FoldKernel(metric, problem, total)
+    return metric.kernel(problem, total)
 
 
 def adjusted(metric: Metric, problem: Problem, fitted: Fitted) -> Problem:
@@ -157,7 +149,7 @@ def candidates(metric: Metric, problem: Problem, adjust: Adjustment | None) -> C
         y, k = problem.y, problem.n_classes
         target = y[:, None, None] if problem.p.ndim == 3 else (y == np.arange(k)[:, None])[..., None, None]
         return Candidates(problem.p, target=target)
-    without = replace(problem, p=np.empty((problem.n, 0, 0)), weight=None)
+    without = replace(problem, p=np.empty((problem.n, 0, 0)), weight=None, gaps=None)
     return Candidates(problem.p, loss=partial(_loss, metric, without, adjust))
 
 
@@ -175,7 +167,7 @@ def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
     For metrics that are linear in the values of single samples.
     """
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    _, parts = map_blocks(lambda known: _Mix(metric, weight[known.rows]), data)
+    _, parts = map_blocks(_Mix(metric, weight), data)
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
     return float(metric.formula(sums, parts[0][1])[0])
@@ -188,8 +180,8 @@ class _Mix:
     metric: Metric
     weight: np.ndarray
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        scorer = SumKernel(self.metric, block, float(block.n), gaps=block.gaps)
-        mine = np.ascontiguousarray(self.weight[:, columns].T)
+    def __call__(self, block: Problem, columns: np.ndarray, _: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        scorer = SumKernel(self.metric, block, float(block.n))
+        mine = np.ascontiguousarray(self.weight[block.rows][:, columns].T)
         labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
         return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels

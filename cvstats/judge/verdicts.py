@@ -14,14 +14,14 @@ import numpy as np
 
 from cvstats.adjust import Fitted
 from cvstats.cube.arrays import map_blocks, surveyed
-from cvstats.kernels import Kernel, Problem, kernel
+from cvstats.kernels import Kernel, Problem
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
 from cvstats.metrics.curves import together
 from cvstats.resample import Draws
 
 from .loop import CELLS, Decision, Rules, spans
-from .scorers import adjusted, choosing_kernel, label_check, mixable
+from .scorers import adjusted, choosing_kernel, mixable
 
 MANY = 8  # draws that a winner must have on average to be sorted once for all of them
 
@@ -86,9 +86,9 @@ class _Bench:
     def _column(self, problem: Problem, decision: Decision) -> Problem:
         """Return the problem with one column for each draw."""
         if decision.share is None:
-            return problem.columns(self.local(decision))
+            return replace(problem.columns(self.local(decision)), gaps=None)
         mixed = mixable(problem)
-        return replace(mixed, p=mix(mixed.p, np.nan_to_num(decision.share[:, self.won])))
+        return replace(mixed, p=mix(mixed.p, np.nan_to_num(decision.share[:, self.won])), gaps=None)
 
     def local(self, decision: Decision) -> np.ndarray:
         """Return where each draw's winner stands here; where nothing was chosen the first stands in."""
@@ -152,8 +152,8 @@ def verdicts(
             for number, (own, metric) in enumerate(every):
                 problem, index = bench.problem(metric, some, fitted)
                 if index is None or number not in scorers:
-                    scorers[number] = kernel(metric, problem, total, gaps=None if index is None else problem.gaps)
-                scorer, end, check = scorers[number], ends[number], label_check(metric, bench.far)
+                    scorers[number] = metric.kernel(problem, total)
+                scorer, end, check = scorers[number], ends[number], bench.far.check(metric.requires)
                 fixed, index = index, np.arange(len(counts)) if index is None else index
                 for place, part in enumerate(parts):
                     if fixed is None or (number, place) not in whole:
@@ -212,8 +212,8 @@ class _Final:
     def of(cls, metric: Metric, bench: _Bench, final: Decision, fitted: Fitted | None, total: float) -> _Final:
         """Return the column that was decided on, adjusted."""
         problem, index = bench.problem(metric, final, fitted)
-        problem = problem if index is None else problem.columns(index)
-        return cls(metric, problem, kernel(metric, problem, total), total)
+        problem = problem if index is None else replace(problem.columns(index), gaps=None)
+        return cls(metric, problem, metric.kernel(problem, total), total)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return its score under each row of weights."""
@@ -249,7 +249,7 @@ def _winners(decision: Decision, final: Decision) -> np.ndarray:
 def _gathered(problem: Problem, places: np.ndarray) -> Problem:
     """Return some configurations of a problem in memory, on the samples that somebody predicted."""
     pick = np.isin(np.arange(problem.p.shape[-2]), places)
-    blocks: list[Problem] = map_blocks(lambda _: _as_it_is, problem, pick=pick)[1]
+    blocks: list[Problem] = map_blocks(_as_it_is, problem, pick=pick)[1]
     if len(blocks) == 1:
         return blocks[0]
     return replace(blocks[0], p=np.concatenate([block.p for block in blocks], axis=-2))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .logistic import fit_line, log_odds
-from .problem import Problem
+from .problem import Kernel, Problem
 from .sums import settled
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ SPAN = 2 / 3  # share of the samples that a local fit uses
 BINS = 10
 
 
-class ColumnKernel:
+class ColumnKernel(Kernel):
     """Scores of all configurations, column by column; a metric asked at several places has one more axis for them."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric, self.problem = metric, problem
         self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
         self.p = problem.read(metric.uses)

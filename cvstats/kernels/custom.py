@@ -8,16 +8,16 @@ import numpy as np
 
 from cvstats._check import InputError
 
-from .problem import Problem
+from .problem import Kernel, Problem
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 
-class CustomKernel:
+class CustomKernel(Kernel):
     """Scores of all configurations by calling the user's function; slow, but the same interface as the others."""
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         assert metric.function is not None
         self.metric, self.function, self.problem = metric, metric.function, problem
         self.p = problem.read(metric.uses)
@@ -47,11 +47,6 @@ class CustomKernel:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         columns = range(self.p.shape[-2])
         return np.array([[self._score(j, row) for j in columns] for row in weights.astype(float)])
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores."""
-        score = self.scores(weights)
-        return self.metric.sign * score, score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .problem import Problem
+from .problem import Kernel, Problem
 from .ranks import whole_weights
 from .repeats import Presence, mean_ratio
 from .walk import accelerator
@@ -24,14 +24,15 @@ TILE = 256  # samples on either side of a tile of pairs
 CELLS = 2_000_000  # numbers in an intermediate array
 
 
-class PairKernel:
+class PairKernel(Kernel):
     """Scores of all configurations under any weights, column by column over a block of draws.
 
     Parameters are those of `RankKernel`.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         assert problem.event is not None
+        self.metric = metric
         rank = 2 * np.unique(problem.y, return_inverse=True)[1] + (problem.event == 0)
         self.order = np.argsort(rank, kind="stable")
         self.rank, self.event = rank[self.order], problem.event[self.order] == 1
@@ -53,11 +54,6 @@ class PairKernel:
             stop = min(start + step, self.m)
             score[:, start:stop] = self._scores(start, stop, w, comparable).T
         return score
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores: they are exact counts, divided by what all configurations share."""
-        score = self.scores(weights)
-        return score, score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""

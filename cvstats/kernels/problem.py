@@ -1,15 +1,17 @@
-"""What every kernel takes: labels and predictions as plain arrays; and which weights of samples a metric can use."""
+"""What every kernel takes and does: labels and predictions as plain arrays; and which weights a metric can use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
+
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
-TILE = 65_536  # numbers looked at while they are in the cache
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -32,9 +34,10 @@ class Problem:
         repeats x partners.
     fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
     horizon : (k,) times at which survival is predicted, else None.
-    rows : (n,) which samples somebody predicted.
+    rows : which samples of the whole cube somebody predicted.
     eligible : (m,) which configurations predicted all of those.
-    gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing.
+    gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing. It decides in
+        which unit configurations are compared, so it stays that of the whole cube in its blocks.
     finite : name of the metric that needs finite predictions, or "".
     compete : whether a configuration must be complete to be eligible; those that only judge need not.
     names, complexity : (m,) of the configurations; what "simple" means is None when nothing says it.
@@ -89,6 +92,10 @@ class Problem:
         gaps = np.isnan(self.p)
         return np.asarray(~(gaps.any(axis=0) if self.p.ndim == 4 else gaps))
 
+    def check(self, requires: str) -> LabelCheck:
+        """Return what the labels of a draw must hold for a metric that `requires` it to be defined."""
+        return LabelCheck(requires, self.y, self.event, self.weight, self.n_classes)
+
     def read(self, uses: str, rows: slice = slice(None), *, whole: bool = False) -> np.ndarray:
         """Return the predictions of some samples in the form that a metric `uses`; NaN stays NaN.
 
@@ -112,6 +119,31 @@ class Problem:
         hard = hard.astype(np.float64 if many else np.float32)
         hard[missing.any(axis=0) if many else missing] = np.nan
         return np.asarray(hard)
+
+
+class Kernel:
+    """Scores of a problem's configurations by one metric, under many weight vectors at once.
+
+    Made of the metric, the problem, and an upper bound of the sum of weights of a draw.
+    """
+
+    metric: Metric
+
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        raise NotImplementedError
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+        raise NotImplementedError
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
+        score = self.scores(weights)
+        return score if self.metric.sign > 0 else -score, score
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -188,25 +220,3 @@ class LabelCheck:
         if self.requires == "classes" or (self.requires == "positive" and self.n_classes > 2):
             return list(range(self.n_classes))
         return {"positive": [1], "negative": [0]}.get(self.requires, [])
-
-
-def scan(values: np.ndarray) -> tuple[float, float, bool]:
-    """Return the smallest and largest number of an array (NaN when there is none), and whether some are missing."""
-    if not values.flags.c_contiguous:
-        values = values.T if values.flags.f_contiguous else values
-    tiles = [values]
-    if values.flags.c_contiguous:
-        flat = values.reshape(-1)
-        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
-    low, high, gaps = np.inf, -np.inf, False
-    for tile in tiles:
-        least = np.min(tile)
-        if np.isnan(least):
-            gaps = True
-            least, most = np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)
-            if np.isnan(least):
-                continue
-        else:
-            most = np.max(tile)
-        low, high = min(low, float(least)), max(high, float(most))
-    return (low, high, gaps) if low <= high else (np.nan, np.nan, gaps)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .order import TILE, Ranking, contrasts, model_rankings
-from .problem import Problem
+from .problem import Kernel, Problem
 from .repeats import add_up, mean_ratio, over_repeats
 from .walk import accelerator, count, lanes_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 
-class RankKernel:
+class RankKernel(Kernel):
     """Scores of all configurations under any weights, by walking sorted columns once per block of draws.
 
     A configuration is scored within each repeat and averaged over repeats. A metric of several classes has several
@@ -31,11 +31,9 @@ class RankKernel:
     ----------
     metric, problem, total
         What to compute, on which arrays, and an upper bound of the sum of weights of a draw.
-    gaps
-        Not needed: scores compare exactly with gaps and without.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric, self.m = metric, problem.p.shape[-2]
         self.weight, self.bound = whole_weights(problem.weight, total)
         p = problem.read(metric.uses)
@@ -81,11 +79,6 @@ class RankKernel:
                 parts.append((counts, *sides))
             score[here] = self._averaged(parts, self.begun[here], self.whole[here], len(weights))
         return score.T
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores: they are exact counts, divided by what all configurations share."""
-        score = self.scores(weights)
-        return score, score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .problem import Problem, scan
+from .problem import Kernel, Problem
 from .repeats import add_up, over_repeats
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def on_grid(values: np.ndarray, total: float) -> np.ndarray:
     return out
 
 
-class SumKernel:
+class SumKernel(Kernel):
     """Scores of all configurations under any weights, by one matrix product per ingredient.
 
     Parameters
@@ -56,9 +56,6 @@ class SumKernel:
         What to compute and on which arrays.
     total
         Upper bound of the sum of weights of a draw (for exactness).
-    gaps
-        Whether predictions are missing somewhere in the cube; by default whether they are missing here. Blocks of
-        one cube must agree on it, because it decides in which unit sums are compared.
 
     Attributes
     ----------
@@ -68,13 +65,15 @@ class SumKernel:
         What turns sums of `parts` into sums over samples.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric = metric
         self.m, self.r = problem.p.shape[-2:]
         self.merged = self.r if metric.linear else problem.partners  # predictions of a sample that are averaged first
         self.width = self.r // self.merged  # columns of a configuration
         self.divisor = 1.0
-        parts, present = self._ingredients(problem, scan(problem.p)[2] if gaps is None else gaps)
+        parts, present = self._ingredients(
+            problem, bool(np.isnan(np.min(problem.p))) if problem.gaps is None else problem.gaps
+        )
         self.begun = np.ones((self.m, self.width), bool)
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)
@@ -118,7 +117,14 @@ class SumKernel:
                 present[rows] = filled.any(axis=2)
                 scale = self.divisor / np.maximum(filled.sum(axis=2), 1)
             if self.merged > 1:
-                parts = [_added(part.reshape(len(y), columns, self.merged)) for part in parts]
+                count = np.uint8 if self.merged < 256 else np.int64  # whole numbers may be added in any order
+                parts = [part.reshape(len(y), columns, self.merged) for part in parts]
+                parts = [
+                    np.einsum("...r->...", part.view(np.uint8).astype(count, copy=False))
+                    if part.dtype == bool
+                    else add_up(np.moveaxis(part, -1, 0))
+                    for part in parts
+                ]
                 parts = parts if np.all(scale == 1) else [part * scale for part in parts]
             if not flat:
                 flat = [np.empty((columns, n), np.uint8 if part.dtype == bool else part.dtype) for part in parts]
@@ -178,13 +184,6 @@ class SumKernel:
                 sums = [np.divide(part, self.divisor, dtype=float) for part in sums]
             sums, labels = ([part.astype(float, copy=False) for part in some] for some in (sums, labels))
             return np.asarray(self.metric.formula(sums, labels))
-
-
-def _added(part: np.ndarray) -> np.ndarray:
-    """Return the sum over repeats, the last axis; quickly for whole numbers, of which any order will do."""
-    if part.dtype != bool:
-        return add_up(np.moveaxis(part, -1, 0))
-    return np.asarray(np.einsum("...r->...", part.view(np.uint8) if part.shape[-1] < 256 else part.astype(np.int64)))
 
 
 def settled(values: np.ndarray) -> np.ndarray:

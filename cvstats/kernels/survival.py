@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .pairs import PairKernel
-from .problem import Problem
+from .problem import Kernel, Problem
 from .ranks import RankKernel
 from .repeats import Presence, over_repeats
 from .sums import settled
@@ -49,14 +49,14 @@ class Censoring:
         return self.steps(w)[:, [np.searchsorted(self.time, time, "right")]]
 
 
-class CensoredKernel:
+class CensoredKernel(Kernel):
     """Scores of all configurations under any weights; G is estimated from the samples that a column predicted.
 
     Columns that lack the same samples are scored together by one of the kernels below, each repeat as a column.
     Parameters are those of `RankKernel`.
     """
 
-    def __init__(self, metric: Metric, problem: Problem, total: float, *, gaps: bool | None = None) -> None:
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric, p = metric, np.asarray(problem.p)
         if p.ndim == 4:
             assert problem.horizon is not None

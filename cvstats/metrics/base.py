@@ -14,6 +14,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, nearest, show, warn
 from cvstats.cube.arrays import class_names
+from cvstats.kernels import KERNELS, Kernel, Problem
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
@@ -200,6 +201,16 @@ class Metric:
             raise InputError(
                 f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
             )
+
+    def optimism(self, naive: Any, estimate: Any) -> Any:
+        """Return how much better `naive` looks than `estimate`: positive = optimistic, whatever is better."""
+        if self.target is not None:
+            return abs(estimate - self.target) - abs(naive - self.target)
+        return self.sign * (naive - estimate)
+
+    def kernel(self, problem: Problem, total: float) -> Kernel:
+        """Return what scores a problem's configurations; `total` bounds the weight of a draw."""
+        return KERNELS[self.statistic or self.family](self, problem, max(total, float(len(problem.y))))
 
     def error_cost(self, n_classes: int) -> float:
         """Return what an error is taken to cost when the data hold none: 0 unless it is a mean loss of probabilities.
@@ -442,6 +453,25 @@ def bound_metric(
     elif said:
         warn(f"{'; '.join(said)}.")
     return bound
+
+
+def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:
+    """Return the metrics that judge and the one that chooses, by default the first of them."""
+    given = list(metric) if isinstance(metric, (list, tuple)) else [metric]
+    if not given:
+        raise InputError("`metric` is an empty list; give one metric or several.")
+    judges = tuple(bound_metric(one, cube, notes) for one in given)
+    names = [one.name for one in judges]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"`metric` names {show(twice)} more than once.")
+    if by is None:
+        return judges, may_choose(judges[0])
+    try:
+        chooser = bound_metric(by, cube, notes)
+    except InputError as error:
+        raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
+    return judges, may_choose(next((one for one in judges if one.name == chooser.name), chooser))
 
 
 def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:

@@ -289,7 +289,7 @@ def net_benefit(threshold: float) -> Metric:
     t = float(threshold)
     return replace(
         MADE["net_benefit"],
-        name=f"net_benefit({t:g})",
+        name=f"net_benefit({t})",
         words=f"net benefit at {t:g}",
         range=(-t / (1 - t), 1.0),
         ingredients=partial(_benefit, t),

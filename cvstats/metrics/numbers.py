@@ -63,16 +63,15 @@ def _minus_log(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
 
 def _clipped(cube: xr.DataArray) -> xr.DataArray:
     """Return how many predictions of each configuration give the true class a probability below LEAST."""
-    truth = cube["label"].copy(data=encode_labels(cube)[0]).reset_coords(drop=True)
-    if "weight" in cube.coords:
-        truth = truth.where(cube["weight"].reset_coords(drop=True) > 0)
-    part = cube.reset_coords(drop=True)
+    part, coords = cube.variable, cube.coords.variables  # what has no labels need not be aligned
+    truth = xr.Variable(coords["label"].dims, encode_labels(cube)[0])
+    if "weight" in coords:
+        truth = truth.where(coords["weight"] > 0)  # type: ignore[no-untyped-call]
     if "label_class" in cube.dims:
-        codes = xr.DataArray(np.arange(cube.sizes["label_class"]), dims="label_class")
-        small = (part < LEAST) & (truth == codes.assign_coords(label_class=part["label_class"]))
+        small = (part < LEAST) & (truth == xr.Variable("label_class", np.arange(cube.sizes["label_class"])))
     else:
         small = ((part < LEAST) & (truth == 1)) | ((part > np.float64(1 - LEAST)) & (truth == 0))
-    return small.sum([dim for dim in small.dims if dim != "configuration"])
+    return xr.DataArray(small.sum([dim for dim in small.dims if dim != "configuration"]))
 
 
 def _count_clipped(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:

@@ -61,7 +61,7 @@ def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
     given = {plain(label): float(value) for label, value in prior.items()}
     if not all(0 <= value <= 1 for value in given.values()):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {dict(prior)}.")
-    text = ", ".join(f"{label}={value:g}" for label, value in given.items())
+    text = ", ".join(f"{label}={value}" for label, value in given.items())
     return replace(
         found,
         name=f"{found.name}({text})",

@@ -15,7 +15,7 @@ from cvstats.cube.align import map_along
 from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.partners import by_pairs
-from cvstats.kernels import Problem, kernel
+from cvstats.kernels import Problem
 
 from .base import Metric, bound_metric
 
@@ -103,7 +103,7 @@ def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     data, values = problem(cube, metric), []
     for part in _blocks(data):
         part, counts = _counted(part)
-        values.append(kernel(metric, part, float(counts.sum()), gaps=data.gaps).scores(counts[None])[0])
+        values.append(metric.kernel(part, float(counts.sum())).scores(counts[None])[0])
     return _label_columns(np.concatenate(values), cube, metric, [])
 
 
@@ -200,8 +200,7 @@ def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray
     data, counts = _counted(data)
     total = float(counts.sum())
     each = [
-        kernel(metric, data.repeats(slice(r, r + 1)), total, gaps=data.gaps).scores(inside * counts)
-        for r, inside in enumerate(member)
+        metric.kernel(data.repeats(slice(r, r + 1)), total).scores(inside * counts) for r, inside in enumerate(member)
     ]
     return np.stack(each, axis=1).T
 

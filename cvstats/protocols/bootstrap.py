@@ -7,26 +7,105 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from cvstats._check import Rng, check_level, entropy, listened, warn
+from cvstats._check import Rng, check_level, entropy, listened, show, warn
 from cvstats._results import call_text, names_of, qualifiers, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
-from cvstats.intervals import NAMES, Calibration, Evidence, Method, get_method, interval_limits
-from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, decide, unseen_cost, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
-from cvstats.metrics import Metric, score
-from cvstats.resample import Draws, given_draws, make_draws
-from cvstats.select import Mixture, Select, select_best
+from cvstats.intervals import Calibration, Evidence, Method, check_times, get_method, interval_limits
+from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
+from cvstats.judge.asked import adjustment_of, problem_of, stand_in
+from cvstats.kernels import Problem
+from cvstats.kernels.problem import CLASS_NEEDS
+from cvstats.metrics import Metric, metrics_of, score
+from cvstats.resample import Draws, given_draws, make_draws, unit_count
+from cvstats.select import Choice, Mixture, Select, choose, select_best
 
-from .common import Choice, Doubts, check_times, design_sizes, final_choice, optimism
+from .common import fold_columns, like_groups, split_across
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
 ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
 EVENTS = 10  # samples of a class below which a metric that has a target says nothing
+FEW_GROUPS = 10
+HALF = {"auc": "AUC", "auc_ovr": "AUC", "auc_ovr_weighted": "AUC", "concordance": "concordance"}  # .5 is guessing
+OURS = {"sample", "label", "fold", "group", "weight", "event"}
 UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
+
+
+@dataclass
+class Doubts:
+    """What makes a number doubtful though it is computed right, said in the same words by all that give it.
+
+    Collects doubts over the cells of a cube with batch dims, so that each is said once.
+    """
+
+    cells: int = 0
+    groups: dict[Any, None] = field(default_factory=dict)
+    split: dict[Any, None] = field(default_factory=dict)
+    fewest: int = FEW_GROUPS
+    lost: dict[Any, int] = field(default_factory=dict)  # configuration -> cells in which it could not be selected
+    total: int = 0
+    best: list[float] = field(default_factory=list)  # of the cells whose scores are all below one half
+    score: str = ""
+    alike: dict[str, tuple[int, int]] = field(default_factory=dict)  # coordinate -> values, samples
+
+    def add(
+        self, cube: xr.DataArray, found: Problem, metric: Metric | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """Look at one cell: its groups, its gaps and, if given, its scores."""
+        self.cells += 1
+        others = {name for name, coord in cube.coords.variables.items() if coord.dims == ("sample",)} - OURS
+        folds = fold_columns(cube) if others or "group" in cube.coords else []
+        if "group" in cube.coords:
+            group = cube["group"].values
+            names = pd.unique(group[found.rows])
+            self.fewest = min(self.fewest, len(names))
+            self.groups.update(dict.fromkeys(names.tolist()))
+            self.split.update(dict.fromkeys(name for column in folds for name in split_across(group, column)))
+        elif folds:
+            self.alike |= like_groups(cube, others, folds)
+        self.total = len(found.eligible)
+        for name in cube["configuration"].values[~found.eligible].tolist() if not found.eligible.all() else ():
+            self.lost[name] = self.lost.get(name, 0) + 1
+        if metric is not None and scores is not None and metric.name in HALF:
+            known = scores[found.eligible & np.isfinite(scores)]
+            if len(known) and known.max() < 0.5:
+                self.best.append(float(known.max()))
+                self.score = HALF[metric.name]
+
+    def notes(self) -> list[str]:
+        """Return what is to be said."""
+        said = []
+        if self.split:
+            said.append(
+                f"{len(self.split)} of {len(self.groups)} groups are split across folds ({show(self.split)}), so "
+                "models were judged on groups they were trained on: scores are too good"
+            )
+        if self.fewest < FEW_GROUPS:
+            said.append(
+                f"only {self.fewest} independent groups: with fewer than {FEW_GROUPS} the interval cannot be trusted"
+            )
+        for name, (values, samples) in self.alike.items():
+            said.append(
+                f"coordinate {name!r} looks like a group ({values} values for {samples} samples, none split across "
+                "folds) but is not declared, so samples count as independent: declare it as the group, or drop it"
+            )
+        if self.lost:
+            some = " in some cell" if self.cells > 1 else ""
+            said.append(
+                f"{len(self.lost)} of {self.total} configurations lacked predictions that others have and could not be "
+                f"selected{some} ({show(self.lost)})"
+            )
+        if self.best:
+            cells = f" in {len(self.best)} of {self.cells} cells" if self.cells > 1 else ""
+            said.append(
+                f"every {self.score} is below .5{cells} (the best is {max(self.best):.3f}): labels or scores are "
+                "reversed, or nothing was learned"
+            )
+        return said
 
 
 @dataclass(frozen=True)
@@ -84,9 +163,9 @@ class Case:
     evidence: Evidence
     value: np.ndarray  # (draw,) NaN where undefined
     pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, on the same
-    everywhere: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) each draw's decision on all samples
-    kept: np.ndarray = field(default_factory=lambda: np.empty(0))  # (draw,) the decision on all samples, in the draw
+    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
+    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
+    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
 
     def anchored(self, gap: np.ndarray) -> float:
         """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
@@ -225,21 +304,9 @@ def bbc(
         subgroup=subgroup, listed=isinstance(metric, (list, tuple)),
     )  # fmt: skip
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        return assemble(bootstrap_run(part, asked), part, asked, "bbc")
-
-    return finished(
-        "bbc",
-        asked,
-        map_batches(one, cube),
-        cube,
-        draws=draws,
-        times=times,
-        rng=rng,
-        level=level,
-        ties=ties,
-        strata=strata,
-    )
+    out = map_batches(lambda part, _: assemble(bootstrap_run(part, asked), part, asked, "bbc"), cube)
+    given = {"draws": draws, "times": times, "rng": rng, "level": level, "ties": ties, "strata": strata}
+    return finished("bbc", asked, out, cube, **given)
 
 
 def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, **arguments: Any) -> xr.Dataset:
@@ -268,69 +335,48 @@ def warn_once(function: str, notes: list[str]) -> None:
         warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
-def bootstrap_run(cube: xr.DataArray, asked: Request, scores: xr.DataArray | None = None) -> Run:
+def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run:
     """Decide in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
     by, rules = asked.by, asked.rules
     subgroup = None if asked.subgroup is None else Subgroup.of(cube, asked.subgroup)
     strata = asked.strata
     if subgroup is not None and subgroup.grouped:
         cube, strata = cube.drop_vars("group", errors="ignore"), subgroup.codes
+    data = problem_on(cube, by) if asked.simple else problem_of(cube, by, asked.metrics, rules)
     if asked.draws is None:
         needs = by if asked.simple else stand_in(by, asked.metrics, rules.adjust)
-        draws: Draws = make_draws(cube, needs, asked.times, rules.seed, strata)
+        draws: Draws = make_draws(cube, needs, asked.times, rules.seed, strata, data.check(needs.requires))
     else:
         draws = given_draws(asked.draws, cube)
-    data = problem_on(cube, by) if asked.simple else problem_of(cube, by, asked.metrics, rules)
+    if asked.anchored:  # they are used more than once
+        draws.remembered()
     out = decide(by, data, draws, rules, judging=asked.simple)
-    own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
-    choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
+    scores, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
+    choice = choose(out.problem, scores, by.direction, rules.select, error)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
-    if final.empty[0] and rules.average == "fold":  # say in which folds nothing is defined
+    if rules.average == "fold" and final.empty[0]:  # say in which folds nothing is defined
         listened(asked.notes, lambda: score(cube, by, average="fold"))
+    parts, rows = None if subgroup is None else subgroup.parts, [out.problem.rows]
     if asked.simple:
-        return Run(out, choice, final, [_simple_case(cube, asked, out, choice)], draws)
-    parts = None if subgroup is None else subgroup.parts
-    judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
-    out = out.judged([verdict.value for row in judged.each for verdict in row])
-    cases = []
-    for metric, row in zip(asked.metrics, judged.each, strict=True):
-        for number, verdict in enumerate(row):
-            rows = out.problem.rows if parts is None else out.problem.rows & parts[number]
-            cases.append(_judged_case(cube, asked, out, choice, verdict, metric, rows))
+        nothing, unseen = np.empty(0), 0.0
+        if choice.index >= 0 and by.uses == "probability":
+            unseen = unseen_cost(by, out.problem.columns([choice.index]).samples(out.problem.rows))
+        everywhere, own = choice.scores[out.decision.place], (choice.value, choice.value, unseen)
+        verdict = Verdict(out.value, nothing, everywhere, nothing, out.usable, *own)
+        judged = Verdicts([[verdict]], {}, final)
+    else:
+        judged = verdicts(asked.metrics, Setting(out.problem, draws), out.decision, final, rules, parts)
+        out = out.judged([verdict.value for row in judged.each for verdict in row])
+        rows = rows if parts is None else [out.problem.rows & part for part in parts]
+    cases = [
+        _case(cube, asked, out, choice, verdict, metric, some)
+        for metric, row in zip(asked.metrics, judged.each, strict=True)
+        for verdict, some in zip(row, rows, strict=True)
+    ]
     return Run(out, choice, judged.final, cases, draws, subgroup)
 
 
-def _simple_case(cube: xr.DataArray, asked: Request, out: Outcome, choice: Choice) -> Case:
-    """Return what there is to say of one configuration that was picked and judged by one metric."""
-    metric, eligible = asked.by, choice.eligible
-    values = out.value[out.usable]
-    if int(eligible.sum()) == 1 or choice.index < 0:
-        estimate = choice.value
-    else:
-        with np.errstate(over="ignore"):
-            estimate = float(values.mean()) if len(values) else np.nan
-    unseen = 0.0
-    if choice.index >= 0 and metric.error_cost(2):
-        unseen = unseen_cost(
-            metric, out.problem.columns(slice(choice.index, choice.index + 1)).samples(out.problem.rows)
-        )
-    evidence = Evidence(
-        **_known(cube, asked, metric, out.problem.rows),
-        times=len(out.value),
-        estimate=estimate,
-        bbc=estimate,
-        naive=choice.value,
-        scores=choice.scores[eligible],
-        variance=out.score_variance[eligible],
-        chosen=choice.scores[out.decision.place[out.usable]],
-        values=values,
-        wins=out.win_rate[eligible],
-        unseen=unseen,
-    )
-    return Case(evidence, out.value, choice.value)
-
-
-def _judged_case(
+def _case(
     cube: xr.DataArray,
     asked: Request,
     out: Outcome,
@@ -339,32 +385,33 @@ def _judged_case(
     metric: Metric,
     rows: np.ndarray,
 ) -> Case:
-    """Return what there is to say of any other decision."""
+    """Return what there is to say of the decision by one metric, judged on the samples in `rows`."""
     usable = ~np.isnan(verdict.value)
     values, kept = verdict.value[usable], verdict.kept[~np.isnan(verdict.kept)]
     naive, pooled, own = verdict.naive, verdict.pooled, {"kept": kept}
     estimate = middle(metric, values) if len(values) and not np.isnan(naive) else np.nan
     scores, variance = choice.scores, out.score_variance
     lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
-    known = _known(cube, asked, metric, rows)
-    if metric.target is not None and known["smallest_class"] < EVENTS:
-        asked.notes.append(
-            f"{metric.name} is NaN: {known['smallest_class']} samples of a class are fewer than {EVENTS}"
-        )
+    fixed = int(choice.eligible.sum()) == 1 and asked.rules.adjust is None  # nothing was decided
+    codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
+    n = unit_count(cube, rows)
+    smallest = min(int((out.problem.y[rows] == code).sum()) for code in codes) if codes else n
+    if metric.target is not None and smallest < EVENTS:
+        asked.notes.append(f"{metric.name} is NaN: {smallest} samples of a class are fewer than {EVENTS}")
         estimate = naive = pooled = np.nan
     elif lost > UNDEFINED * defined:
         asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
         estimate = np.nan
-    elif int(choice.eligible.sum()) == 1 and asked.rules.adjust is None:  # nothing was decided
+    elif fixed and not asked.simple:
         estimate = pooled = naive
         scores, variance = np.array([naive]), np.array([kept.var(ddof=1) if len(kept) > 1 else np.nan])
         own = {"wins": np.ones(1)}
     elif asked.rules.plain and metric is asked.by and asked.subgroup is None:  # as if it judged alone
+        estimate = naive if fixed else estimate
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
     evidence = Evidence(
-        **known,
-        times=len(out.value),
+        metric=metric,
         estimate=estimate,
         bbc=estimate,
         naive=naive,
@@ -372,6 +419,13 @@ def _judged_case(
         variance=variance,
         chosen=verdict.everywhere[usable],
         values=values,
+        n=n,
+        smallest_class=smallest,
+        cube=None if cube.chunks is not None else cube,
+        seed=asked.rules.seed,
+        times=len(out.value),
+        grouped="group" in cube.coords,
+        weighted="weight" in cube.coords,
         unseen=verdict.unseen,
         **own,
     )
@@ -381,20 +435,6 @@ def _judged_case(
 def middle(metric: Metric, values: np.ndarray) -> float:
     """Return the mean over draws, or the median for what has a target: slopes of few samples have no mean."""
     return float(values.mean() if metric.target is None else np.median(values))
-
-
-def _known(cube: xr.DataArray, asked: Request, metric: Metric, rows: np.ndarray) -> dict[str, Any]:
-    """Return what an interval may know of the design."""
-    n, smallest = design_sizes(cube, metric, rows)
-    return {
-        "metric": metric,
-        "n": n,
-        "smallest_class": smallest,
-        "cube": None if cube.chunks is not None else cube,
-        "seed": asked.rules.seed,
-        "grouped": "group" in cube.coords,
-        "weighted": "weight" in cube.coords,
-    }
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
@@ -448,20 +488,13 @@ def decided_on(final: Decision) -> dict[str, Any]:
 
 def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     """Return the variables of one metric, and the kind of its interval."""
-    evidence, method = case.evidence, asked.interval
-    reason = method.refuse(evidence) if asked.listed else None
-    if reason is None:
-        limits, notes = interval_limits(method, evidence, asked.level)
-        asked.notes.extend(f"{evidence.metric.name}: {note}" if asked.listed else note for note in notes)
-    else:  # one of several metrics: the others have limits
-        limits = dict.fromkeys(NAMES, np.nan)
-        if hasattr(method, "calibration"):
-            limits["calibration"] = np.full(len(fields(Calibration)), np.nan)
-        asked.notes.append(f"{evidence.metric.name} has no limits: {reason}")
+    evidence = case.evidence
+    limits, name, note = interval_limits(asked.interval, evidence, asked.level, alone=not asked.listed)
+    asked.notes.extend([note] if note else [])
     variables = {
         "estimate": evidence.estimate,
         "naive": evidence.naive,
-        "optimism": optimism(evidence.metric, case.pooled, evidence.estimate),
+        "optimism": evidence.metric.optimism(case.pooled, evidence.estimate),
         "n_draws": int((~np.isnan(case.value)).sum()),
         **limits,
     }
@@ -470,4 +503,4 @@ def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     if asked.anchored:
         variables |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
         variables["bbc_plain"] = evidence.bbc
-    return variables, "none" if reason else method.name
+    return variables, name

@@ -16,8 +16,8 @@ from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of
-from cvstats.metrics import Metric
+from cvstats.judge.asked import adjustment_of
+from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
 
@@ -176,7 +176,6 @@ def winner(
 def winner_run(cube: xr.DataArray, asked: Request, estimator: str, inner: xr.DataArray | None = None) -> Run:
     """Return the bootstrap of a cube without batch dims, with the estimates of an estimator."""
     run = bootstrap_run(cube, asked)
-    run = replace(run, draws=run.draws.remembered())  # every repeat comes back for them
     cases = _estimates(run, cube, estimator, inner, asked)
     cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
     return replace(run, cases=cases)

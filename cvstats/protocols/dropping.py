@@ -22,7 +22,7 @@ from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, 
 from cvstats.select import Select, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once
-from .common import final_choice, folds_of, optimism
+from .common import final_choice, folds_of
 from .registry import needs_folds, protocol
 
 
@@ -115,7 +115,7 @@ def bbcd(
         out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
         cost = {"full_selected": full.label, "full_naive": full.value}
-        cost["cost"] = optimism(found, full.value, run.choice.value)
+        cost["cost"] = found.sign * (full.value - run.choice.value)
         out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
         return out.assign({**replay, **cost})
 
@@ -224,7 +224,7 @@ def timetable(cube: xr.DataArray) -> np.ndarray:
 
 def presence(step: np.ndarray, steps: np.ndarray, block: Problem, *_: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return what somebody in a block predicted (sample, repeat), and how much each did per step (step, column)."""
-    filled = block.filled().transpose(0, 2, 1)
+    filled, step = block.filled().transpose(0, 2, 1), step[block.rows]
     return np.asarray(filled.any(axis=2)), np.stack([filled[step == name].sum(axis=0) for name in steps])
 
 
@@ -248,7 +248,7 @@ class Race:
         shape = cube.sizes["sample"], cube.sizes.get("repeat", 1)
         self.step = step = np.zeros(shape, int) if step is None else step
         steps, problem = np.unique(step), problem_on(cube, metric, compete=False)
-        self.data, parts = map_blocks(lambda known: partial(presence, step[known.rows], steps), problem)
+        self.data, parts = map_blocks(partial(presence, step, steps), problem)
         self.present = np.zeros(shape, bool)
         self.present[self.data.rows] = np.logical_or.reduce([some for some, _ in parts])
         wanted = np.array([(self.present & (step == name)).sum() for name in steps])
@@ -300,7 +300,7 @@ class Race:
         """
         data, worse, usable = self._part(present, alive), np.full(len(alive), np.nan), 0
         everything = Given(np.ones((1, draws.n), np.int32))
-        if not self.check.on(data.rows).chosen(everything.on(data.rows).values)[0]:
+        if not self.check.on(data.rows).chosen(np.ones((1, int(data.rows.sum()))))[0]:
             return worse, -1
         edges = [0, draws.times] if threshold is None or draws.times <= HEAT else [0, HEAT, draws.times]
         _, (plain, table) = scored(self.metric, data, everything, Part(draws, 0, edges[1]))

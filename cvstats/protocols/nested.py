@@ -17,7 +17,7 @@ from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
 from .bootstrap import warn_once
-from .common import final_choice, fold_names, folds_of, optimism, said
+from .common import final_choice, fold_names, folds_of, said
 from .registry import needs_folds, protocol
 from .tuning import combined_score, present
 
@@ -180,7 +180,7 @@ def _one(cube: xr.DataArray, chooser: xr.DataArray, asked: _Asked, notes: list[s
         **{name: (("outer_fold", "repeat"), v) if several else ("outer_fold", v[:, 0]) for name, v in table.items()},
         "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
         "naive": final.value,
-        "optimism": optimism(metric, final.value, estimate),
+        "optimism": metric.sign * (final.value - estimate),
         "selected": final.label,
         **({"n_folds": int(used.sum())} if skip and average == "fold" else {}),
     }

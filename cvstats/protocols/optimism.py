@@ -13,9 +13,9 @@ from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import batch_dims, check_cube, problem_on
 from cvstats.judge import Decision, Rules, Setting, decide, scored, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
+from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric
+from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Draws, Given, Part, given_draws, make_draws
 from cvstats.select import label_keys, ranking, select_best
 
@@ -188,11 +188,11 @@ def curve_of(
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
-    values = {"naive": naive, "estimate": estimate, "optimism": metric.sign * (naive - estimate)}
+    values = {"naive": naive, "estimate": estimate, "optimism": metric.optimism(naive, estimate)}
     if order == "tried":
-        gap = metric.sign * (honest - outside[:, :1])
+        gap = metric.optimism(outside[:, :1], honest)  # how much better the first is
         known = ~np.isnan(gap)
-        values["worse_than_first"] = (gap < 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+        values["worse_than_first"] = (gap > 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     said = {"metric": metric.name, "by": by and by.name, "order": order if order != "random" else None}
     return result(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},

@@ -13,12 +13,12 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_level, entropy, show
 from cvstats._results import call_text, qualifiers, result
 from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
+from cvstats.intervals import check_times
 from cvstats.judge import scored
 from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior
 from cvstats.resample import Bootstrap, Given, codes_of
 
 from .bootstrap import warn_once
-from .common import check_times
 from .registry import needs_no_partners, needs_partners, protocol
 
 PriorGiven = float | Mapping[Any, Any] | Any
@@ -65,7 +65,7 @@ def separate_cv(
         An array of numbers (or ``{label: array}``) gives the dim ``prior``. Without it only class errors are
         returned, because then no overall estimate exists.
     level : float
-        Level of the percentile intervals.
+        Level of the intervals.
     times : int
         Number of bootstrap draws, within each class.
     rng : int or numpy.random.Generator, optional
@@ -77,12 +77,16 @@ def separate_cv(
         ``class_error(configuration, label_class)`` with ``class_std_error``, ``class_conf_low``, ``class_conf_high``;
         with a prior also ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``bound_low``, ``bound_high``
         over ``configuration[, prior]``, and ``class_prior``. The coordinate ``prior`` is the probability of
-        ``prior_class``. The interval sees no uncertainty in a class without errors, and none of the training.
+        ``prior_class``. Limits of error rates are Wilson's, with the sample size that the bootstrap spread stands for
+        (at most that of the class), joined over classes as variances are (MOVER); of other losses they are percentiles.
+        They see nothing of the training.
 
     References
     ----------
     Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias and how to
     correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527
+
+    Zou, Donner (2008), doi:10.1002/sim.3095, for the limits.
 
     Examples
     --------
@@ -209,7 +213,7 @@ def prior_curve(
     .. math:: \hat\varepsilon(c) = c\,\hat\varepsilon_0 + (1 - c)\,\hat\varepsilon_1, \qquad 0 \le c \le 1
 
     What can be shown when no prior is known: a straight line for each configuration, and where lines cross the choice
-    of configuration depends on the prior. With errors in neither class its interval has no width.
+    of configuration depends on the prior.
 
     Parameters
     ----------
@@ -346,20 +350,21 @@ def _estimates(
         )
     table = None if prior is None else prior_table(prior, cube, names)
     if times is not None:
-        check_times(times, level, "percentile", None)
+        check_times(times, level, "percentile")
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         errors = class_errors(own_partner(part) if classical else part, bound, names, times or 0, seed)
-        out = _summary(errors, np.array(names, dtype=object), table, level, classical=classical, notes=notes)
+        classes = np.array(names, dtype=object)
+        out = _summary(errors, classes, table, level, wilson=binary(bound), classical=classical, notes=notes)
         return out.assign_coords(configuration=part["configuration"].variable)
 
     out = map_batches(one, cube)
     warn_once(method, notes)
     call = call_text(method, prior=_shown(prior), level=level, times=times)
-    limits = (level, "percentile") if times else (np.nan, "none")
+    limits = (level, "wilson" if binary(bound) else "percentile") if times else (np.nan, "none")
     labels = qualifiers(method, bound.name, *limits)
     out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
     if table is None:
@@ -371,14 +376,45 @@ def _estimates(
     return out
 
 
+def binary(metric: Metric) -> bool:
+    """Return whether a sample's loss is 0 or 1, so that Wilson's limits are for it."""
+    return metric.uses == "label" and metric.range == (0.0, 1.0)
+
+
+def _wilson(share: np.ndarray, spread: np.ndarray, size: np.ndarray, tail: float) -> np.ndarray:
+    """Return Wilson's limit of shares at a tail, with the sample size that the bootstrap spread stands for.
+
+    Never more than there are samples (or groups): those are independent at best, and without any error it is them.
+    """
+    from scipy.special import stdtrit
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.fmin(share * (1 - share) / spread**2, size)
+        n = np.where(spread > 0, np.maximum(n, 1.0), size)
+        t = stdtrit(np.maximum(size - 1.0, 1.0), tail)
+        middle = (share + t**2 / (2 * n)) / (1 + t**2 / n)
+        half = t * np.sqrt(share * (1 - share) / n + t**2 / (4 * n**2)) / (1 + t**2 / n)
+    return np.asarray(np.clip(middle + half, 0.0, 1.0))
+
+
 def _summary(
-    errors: ClassErrors, names: np.ndarray, priors: Priors | None, level: float, *, classical: bool, notes: list[str]
+    errors: ClassErrors,
+    names: np.ndarray,
+    priors: Priors | None,
+    level: float,
+    *,
+    wilson: bool,
+    classical: bool,
+    notes: list[str],
 ) -> xr.Dataset:
     """Return estimates and limits of one cube without batch dims."""
     times, few = len(errors.by_class) - 1, errors.size < FEW
     tails = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
     point, spread, *limits = _described(errors.by_class, tails)
-    flat = spread == 0
+    if wilson and times:
+        limits = [_wilson(point, spread, errors.size, tail) for tail in tails]
+    by_class = point, np.stack(limits)
+    flat = (spread == 0) & (not wilson)
     still = ~few & flat.all(axis=0)
     if times and few.any():
         notes.append(f"classes {show(names[few])} have fewer than {FEW} samples, so limits are NaN")
@@ -394,7 +430,10 @@ def _summary(
         weights: Any = [] if priors is None else priors.weights  # a class of prior 0 may have no error
         at_priors = [errors.by_class[..., row > 0] @ row[row > 0] for row in weights] or [errors.overall]
         point, spread, *limits = _described(np.stack(at_priors, axis=-1), tails)
-        ends = np.where(few.any() | (spread == 0), np.nan, limits)
+        if wilson and times:
+            rows = [errors.share] if priors is None else priors.weights
+            limits = point + np.stack([_joined(*by_class, row, tails) for row in rows], axis=-1)
+        ends = np.where(few.any() | ((spread == 0) & (not wilson)), np.nan, limits)
         curve = priors is not None and priors.curve
         for name, v in zip(NUMBERS, (point, np.where(few.any(), np.nan, spread), *ends), strict=True):
             variables[name] = (("configuration", "prior"), v) if curve else ("configuration", v[:, 0])
@@ -403,6 +442,16 @@ def _summary(
     if times:
         return xr.Dataset({**variables, "n_draws": times})
     return xr.Dataset({name: v for name, v in variables.items() if name in ("class_error", "estimate", "class_prior")})
+
+
+def _joined(point: np.ndarray, limits: np.ndarray, weight: np.ndarray, tails: Sequence[float]) -> np.ndarray:
+    """Return how far limits of a weighted sum of independent class errors lie from it (tail, configuration).
+
+    Distances of the classes' own limits are added as variances are (Zou and Donner's MOVER).
+    """
+    known = weight > 0
+    apart = (limits - point)[..., known] * weight[known]
+    return np.asarray(np.sign(np.array(tails) - 0.5)[:, None] * np.sqrt((apart**2).sum(axis=-1)))
 
 
 def _described(table: np.ndarray, tails: Sequence[float]) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ import xarray as xr
 from cvstats._check import InputError, nearest, show
 from cvstats.intervals.calibration import constants, variance_of
 from cvstats.kernels import Problem
+from cvstats.kernels.holm import holm
 
 if TYPE_CHECKING:
     from .bootstrap import Case, Request, Run
@@ -96,10 +97,7 @@ def differences(pairs: Iterable[Sequence[Case]], level: float, small: np.ndarray
         rows.append((gap, gap - half, gap + half, p))
     names = ("difference", "difference_low", "difference_high", "p_value")
     out = dict(zip(names, np.array(rows, float).T, strict=True))
-    adjusted, known = out["p_value"].copy(), np.flatnonzero(~np.isnan(out["p_value"]))
-    order = known[np.argsort(adjusted[known])]  # statsmodels would collect garbage for each of a curve's points
-    adjusted[order] = np.minimum(np.maximum.accumulate(adjusted[order] * np.arange(len(order), 0, -1)), 1.0)
-    return out | {"p_adjusted": adjusted}
+    return out | {"p_adjusted": holm(out["p_value"])}
 
 
 def by_level(run: Run, asked: Request, cells: list[dict[str, Any]]) -> np.ndarray:

@@ -11,7 +11,7 @@ from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.metrics import Metric, bound_metric, check_average
 from cvstats.metrics.scoring import fold_scores
 
-from .common import final_choice, folds_of, optimism, said
+from .common import final_choice, folds_of, said
 from .registry import needs_folds, protocol
 
 
@@ -84,7 +84,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
         variables = {
             "estimate": estimate,
             "naive": choice.value,
-            "optimism": optimism(bound, choice.value, estimate),
+            "optimism": bound.sign * (choice.value - estimate),
             "selected": choice.label,
         }
         return xr.Dataset(variables | ({"n_folds": values.shape[1]} if undefined == "skip" else {}))

@@ -14,14 +14,14 @@ from cvstats._results import call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.judge import Decision, Rules, Setting, decide, verdicts
-from cvstats.judge.asked import adjustment_of, metrics_of, problem_of, stand_in
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.judge.asked import adjustment_of, problem_of, stand_in
+from cvstats.metrics import Metric, bound_metric, metrics_of, score
 from cvstats.metrics.scoring import fold_scores
 from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
 from .bootstrap import decided_on, warn_once
-from .common import SE_DRAWS, counted, final_choice, optimism, said
+from .common import SE_DRAWS, counted, final_choice, said
 from .registry import needs_repeats, protocol
 
 
@@ -277,7 +277,7 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
             {
                 "estimate": estimate,
                 "naive": final.value,
-                "optimism": optimism(found, final.value, estimate),
+                "optimism": found.sign * (final.value - estimate),
                 "selected": final.label,
                 "selected_first": chosen,
             }

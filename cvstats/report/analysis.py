@@ -18,9 +18,8 @@ from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, score
 from cvstats.protocols import PROTOCOLS
-from cvstats.protocols.bootstrap import bbc
+from cvstats.protocols.bootstrap import Doubts, bbc
 from cvstats.protocols.bootstrap_winner import winner
-from cvstats.protocols.common import Doubts
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.separate import prior_curve, prior_reweighted_cv, separate_cv

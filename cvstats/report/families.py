@@ -9,7 +9,7 @@ import numpy as np
 from cvstats.compare.contrasts import best_of_families, tuned_difference
 from cvstats.compare.location import wald
 from cvstats.compare.multiplicity import p_adjust
-from cvstats.protocols.common import design_sizes
+from cvstats.resample import unit_count
 from cvstats.select import label_keys
 from cvstats.tables.render import Cell
 from cvstats.tables.words import count, labels_of, p_text, printable
@@ -48,7 +48,7 @@ def family_table(analysis: Analysis) -> Listing | None:
     with np.errstate(invalid="ignore"):
         mean = {label: float(np.nanmean(value)) for label, (value, _, _) in found.items()}
     ranked = sorted(mean, key=lambda label: -analysis.metric.sign * mean[label])
-    units = design_sizes(cube, analysis.metric, data.rows)[0]
+    units = unit_count(cube, data.rows)
     tests = {label: _difference(found, label, ranked[0], units, analysis.level) for label in ranked[1:]}
     adjusted = p_adjust(np.array([test["p_value"] for test in tests.values()]))
     configurations = [printable(label) for label in np.array(labels_of(cube, "configuration"), object)[data.eligible]]

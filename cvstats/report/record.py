@@ -21,6 +21,7 @@ import xarray as xr
 import cvstats
 from cvstats._check import InputError, plain
 from cvstats._results import cube_hash
+from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import SETTLED
 from cvstats.formats._gate import node, opened
 from cvstats.tables import tidy
@@ -40,7 +41,7 @@ SHAPE: dict[str, dict[str, tuple[type, ...]]] = {
         "metric": (str,),
         "metrics": (list,),
         "by": (str, type(None)),
-        "adjust": (str, type(None)),
+        "adjust": (str, list, type(None)),
         "subgroup": (str, type(None)),
         "prior": (str, type(None)),
         "seed": (int,),
@@ -73,7 +74,7 @@ def beside(page: Path) -> Path:
 
 def record_of(page: Page) -> dict[str, Any]:
     """Return what went into a page and every number on it."""
-    analysis, cube = page.analysis, page.analysis.cube
+    analysis, cube, one = page.analysis, page.analysis.cube, page.analysis.adjust
     settled = {name: plain(cube.coords[name].values[()]) for name in SETTLED if name in cube.coords}
     return {
         MARK: VERSION,
@@ -91,7 +92,7 @@ def record_of(page: Page) -> dict[str, Any]:
             "metric": analysis.metric.name,
             "metrics": [name if isinstance(name, str) else name.name for name in analysis.named],
             "by": analysis.by if isinstance(analysis.by, (str, type(None))) else analysis.by.name,
-            "adjust": None if analysis.adjust is None else getattr(analysis.adjust, "name", str(analysis.adjust)),
+            "adjust": one.name if isinstance(one, Adjustment) else one and [step.name for step in one],
             "subgroup": analysis.subgroup,
             "prior": None if analysis.prior is None else prior_words(analysis.prior),
             "seed": analysis.seed,
@@ -232,9 +233,9 @@ def _damaged(record: dict[str, Any]) -> Iterator[str]:
             wrong = [name for name, kind in OPTIONAL.items() if not isinstance(given.get(name), (kind, type(None)))]
             yield from (f"{part} {name}" for name in wrong if part in ("cube", "reading"))
     columns, files, inner = record["reading"].get("columns"), record.get("inputs"), record.get("inner")
-    metrics = record["options"]["metrics"]
-    if not metrics or not all(isinstance(name, str) for name in (*metrics, *(columns or []))):
-        yield "options metrics or reading columns"
+    metrics, steps = record["options"]["metrics"], record["options"]["adjust"]
+    if not metrics or not all(isinstance(name, str) for name in (*metrics, *(steps or []), *(columns or []))):
+        yield "options metrics, options adjust or reading columns"
     if not isinstance(files, list) or not all(isinstance(file, dict) and "sha256" in file for file in files):
         yield "inputs"
     if inner is not None and not (isinstance(inner, dict) and isinstance(inner.get("hash"), str)):

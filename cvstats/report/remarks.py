@@ -10,7 +10,7 @@ import xarray as xr
 
 from cvstats._check import plain
 from cvstats.cube.arrays import coverage
-from cvstats.protocols.common import FEW_GROUPS, Doubts
+from cvstats.protocols.bootstrap import FEW_GROUPS, Doubts
 from cvstats.tables.words import count, number, percent, printable, several, spread_of
 
 from .analysis import Analysis

@@ -122,6 +122,7 @@ def test_how_a_number_is_stored_does_not_change_it():
 def test_a_number_is_not_its_text_nor_a_truth_value():
     cube = cs.as_cube([[0.1, 0.2], [0.3, 0.4]], [1, 0])
     names = ([0, 1], ["0", "1"], [False, True], np.array([0, "1"], object), ["0, 1", "2"], ["0", "1, 2"])
+    names += (["a", "b\x1fc"], ["a\x1fb", "c"], ["a", "b\0c"], ["a\0b", "c"])  # no sign parts names
     assert len({cube_hash(cube.assign_coords(configuration=np.asarray(n))) for n in names}) == len(names)
     large = [cube.assign_coords(sample=[2**53 + i, 5]) for i in range(3)]
     assert len({cube_hash(one) for one in large}) == 3

@@ -499,6 +499,42 @@ class TestUsable:
         counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
         assert check.possible() == possible == bool(check.pair(counts).any())
 
+    @pytest.mark.parametrize("select", [cs.select_best, cs.select_one_se])
+    @pytest.mark.parametrize("metric", ["auc", "balanced_accuracy"])
+    def test_unusable_draws_leave_no_trace(self, metric, select):
+        cube = binary()
+        draws = cs.bootstrap(cube, 40, rng=1).astype(int)
+        draws[::4] = draws[::4].where(cube.label == 1, 0)  # one class only
+        out = cs.select_and_judge(cube, metric, choose=draws, ties="first", select=select)
+        usable = out["usable"].values
+        assert usable.tolist() == [number % 4 > 0 for number in range(40)]
+        other = cs.select_and_judge(cube, metric, choose=draws.isel(draw=usable), ties="first", select=select)
+        np.testing.assert_array_equal(out["win_rate"], other["win_rate"])
+        np.testing.assert_array_equal(out["value"][usable], other["value"])
+        expected = cs.score_draws(cube, metric, draws.isel(draw=usable)).var("draw", ddof=1)
+        for found in (out, other):
+            np.testing.assert_allclose(found["score_variance"], expected, rtol=1e-10)
+
+    @pytest.mark.parametrize("select", [cs.top_mean(2), cs.ensemble(4)])
+    def test_mixtures_are_learned_where_draws_can_be_used(self, select):
+        cube = binary(digits=2)
+        draws = cs.bootstrap(cube, 40, rng=1).astype(int)
+        draws[::4] = draws[::4].where(cube.label == 1, 0)
+        out = cs.select_and_judge(cube, "auc", choose=draws, select=select)
+        usable = out["usable"].values
+        assert usable.tolist() == [number % 4 > 0 for number in range(40)]
+        other = cs.select_and_judge(cube, "auc", choose=draws.isel(draw=usable), select=select)
+        np.testing.assert_allclose(out["win_rate"], other["win_rate"], rtol=1e-12)
+        np.testing.assert_array_equal(out["value"][usable], other["value"])
+
+    @pytest.mark.filterwarnings("ignore:.* draws were unusable and drawn again")
+    @pytest.mark.parametrize("select", [cs.top_mean(2), cs.select_one_se])
+    def test_draws_that_were_made_again_are_counted(self, select):
+        rare = cs.as_cube(np.random.default_rng(0).random((24, 5)), np.arange(24) < 3, kind="probability")
+        expected = cs.bbc(rare, "auc", times=60, rng=1, strata=None)["n_redrawn"]
+        assert 0 < expected < 60
+        assert cs.bbc(rare, "auc", times=60, rng=1, strata=None, select=select)["n_redrawn"] == expected
+
     @pytest.mark.parametrize("size", [1e-60, 1e60])
     def test_real_weights_of_any_size_count(self, size):
         check = LabelCheck("classes", np.array([0.0, 1, 1]), None, None, 2)

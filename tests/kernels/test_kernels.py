@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import sklearn.metrics
 
-from cvstats.kernels import Problem, kernel, order, pairs, walk
+from cvstats.kernels import Problem, order, pairs, walk
 from cvstats.kernels.repeats import Presence
 from cvstats.metrics import as_metric, get_metric
 
@@ -44,14 +45,15 @@ def draws(n, times, seed=1):
 def test_rows_columns_and_forms_of_weights_change_nothing(name, gaps):
     metric, problem = task(name, gaps=gaps)
     w = draws(problem.n, 70)
-    scorer = kernel(metric, problem, float(problem.n), gaps=gaps)
+    problem = replace(problem, gaps=gaps)
+    scorer = metric.kernel(problem, float(problem.n))
     criterion, scores = scorer.criterion(w)
     assert scores.shape == (70, 5)
     for other in (w.astype(np.uint8), w.astype(np.int64)):
         np.testing.assert_array_equal(scorer.scores(other), scores)
     np.testing.assert_array_equal(scorer.scores(w[:3]), scores[:3])
     for j in range(5):
-        alone = kernel(metric, problem.columns(slice(j, j + 1)), float(problem.n), gaps=gaps)
+        alone = metric.kernel(problem.columns(slice(j, j + 1)), float(problem.n))
         np.testing.assert_array_equal(alone.criterion(w)[1][:, 0], scores[:, j])
     best = np.argmax(criterion, axis=1)
     np.testing.assert_allclose(scorer.judged(w, best), scores[np.arange(70), best], rtol=1e-14)
@@ -63,8 +65,8 @@ def test_a_score_is_the_mean_over_repeats(name):
     metric, problem = task(name)
     w = draws(problem.n, 40)
     total = float(problem.n)
-    each = [kernel(metric, problem.repeats(slice(r, r + 1)), total).scores(w) for r in range(3)]
-    np.testing.assert_allclose(kernel(metric, problem, total).scores(w), np.mean(each, axis=0), rtol=1e-13)
+    each = [metric.kernel(problem.repeats(slice(r, r + 1)), total).scores(w) for r in range(3)]
+    np.testing.assert_allclose(metric.kernel(problem, total).scores(w), np.mean(each, axis=0), rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -72,10 +74,10 @@ def test_case_weights_multiply_draws(name):
     metric, problem = task(name, weight=np.arange(40) % 4.0)
     _, plain = task(name)
     w = draws(problem.n, 40)
-    weighted = kernel(metric, problem, 40.0).scores(w)
-    np.testing.assert_allclose(weighted, kernel(metric, plain, 120.0).scores(w * (np.arange(40) % 4)), rtol=1e-13)
+    weighted = metric.kernel(problem, 40.0).scores(w)
+    np.testing.assert_allclose(weighted, metric.kernel(plain, 120.0).scores(w * (np.arange(40) % 4)), rtol=1e-13)
     some = problem.samples(problem.weight > 0)
-    np.testing.assert_allclose(kernel(metric, some, 40.0).scores(w[:, problem.weight > 0]), weighted, rtol=1e-13)
+    np.testing.assert_allclose(metric.kernel(some, 40.0).scores(w[:, problem.weight > 0]), weighted, rtol=1e-13)
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -89,17 +91,15 @@ def test_few_and_many_draws_and_both_engines_agree(monkeypatch, name, weights, e
     w = draws(problem.n, 70) * (1.0 if weights == "whole" else np.pi)
     w = w.astype(np.int32) if weights == "whole" else w
     monkeypatch.setattr(walk, "FORCE", "numpy")
-    expected = kernel(metric, problem, 40.0).scores(w)
+    expected = metric.kernel(problem, 40.0).scores(w)
     monkeypatch.setattr(walk, "FORCE", engine)
     for few in (0, 1000):
         monkeypatch.setattr(walk, "FEW", few)
-        found = kernel(metric, problem, 40.0).scores(w)
+        found = metric.kernel(problem, 40.0).scores(w)
         np.testing.assert_allclose(found, expected, rtol=1e-12 if weights == "real" else 0)
     monkeypatch.setattr(walk, "THREADED", 1)
     monkeypatch.setattr(walk, "thread_count", lambda: 3)
-    np.testing.assert_allclose(
-        kernel(metric, problem, 40.0).scores(w), expected, rtol=1e-12 if weights == "real" else 0
-    )
+    np.testing.assert_allclose(metric.kernel(problem, 40.0).scores(w), expected, rtol=1e-12 if weights == "real" else 0)
 
 
 @functools.cache
@@ -122,7 +122,7 @@ def test_walks_equal_scikit_learn_whatever_ends_a_column(monkeypatch, name, valu
         pytest.importorskip("numba")
     monkeypatch.setattr(walk, "FORCE", engine)
     y, p, w, expected = ends_of_columns(name, values)
-    found = kernel(get_metric(name), Problem(y, p, None, None, 2, "probability", 0.5), 40.0).scores(w)
+    found = get_metric(name).kernel(Problem(y, p, None, None, 2, "probability", 0.5), 40.0).scores(w)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -131,14 +131,14 @@ def test_walks_equal_scikit_learn_whatever_ends_a_column(monkeypatch, name, valu
 def test_sizes_of_blocks_change_nothing(monkeypatch, name, gaps):
     metric, problem = task(name, gaps=gaps)
     w = draws(problem.n, 40)
-    whole = kernel(metric, problem, 40.0)
+    whole = metric.kernel(problem, 40.0)
     best = np.arange(40) % 5
     for module, attribute, size in (
         ("sums", "TILE", 7), ("ranks", "TILE", 7), ("walk", "TILE", 99), ("order", "TILE", 50), ("pairs", "TILE", 7),
         ("pairs", "CELLS", 1),
     ):  # fmt: skip
         monkeypatch.setattr(f"cvstats.kernels.{module}.{attribute}", size)
-    small = kernel(metric, problem, 40.0)
+    small = metric.kernel(problem, 40.0)
     np.testing.assert_array_equal(small.scores(w), whole.scores(w))
     np.testing.assert_array_equal(small.judged(w, best), whole.judged(w, best))
 

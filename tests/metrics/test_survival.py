@@ -44,6 +44,11 @@ def cube_for(metric, **more):
     return cube.sel(horizon=5) if metric.family == "rank" else cube
 
 
+def by(metric):
+    """Return what chooses: a metric with a target never does."""
+    return {} if metric.target is None else {"by": cs.survival_brier(5)}
+
+
 def at_horizons(cube, make):
     return np.stack([cs.score(cube, make(time)).values for time in HORIZON], axis=-1)
 
@@ -102,15 +107,16 @@ class TestLaws:
         cube = cube_for(metric)
         draws = cs.bootstrap(cube, 40, rng=1)
         table = cs.score_draws(cube, metric, (draws == 0).astype(int))
-        out = cs.select_and_judge(cube, metric, choose=draws, rng=1)
+        out = cs.select_and_judge(cube, metric, choose=draws, rng=1, **by(metric))
         picked = table.sel(configuration=out.selected).values
         np.testing.assert_allclose(out.value.values, picked, atol=1e-12)
 
     @EACH
     def test_no_batch_nor_dask_changes_a_result(self, metric):
         cube = cube_for(metric)
-        results = [cs.bbc(cube, metric, times=60, rng=1, batch=batch) for batch in (None, 1)]
-        results.append(cs.bbc(cube.chunk(configuration=1), metric, times=60, rng=1))
+        options = {"times": 60, "rng": 1, **by(metric)}
+        results = [cs.bbc(cube, metric, batch=batch, **options) for batch in (None, 1)]
+        results.append(cs.bbc(cube.chunk(configuration=1), metric, **options))
         for one in results[1:]:
             assert one.selected == results[0].selected
             np.testing.assert_allclose(one.win_rate, results[0].win_rate)
@@ -216,6 +222,16 @@ class TestProtocols:
         assert out.metric.values.tolist() == [metric.name for metric in metrics]
         assert out.selected.dims == ()
         assert np.isfinite(out.estimate).all()
+
+    def test_the_usual_metrics(self):
+        names = [metric.name for metric in cs.metric_set(probabilities())]
+        assert names == [f"survival_{what}({time:g})" for what in ("brier", "auc") for time in HORIZON]
+        assert len(cs.metric_set(probabilities().assign_coords(kind="score"))) == len(HORIZON)
+
+    def test_contrast(self):
+        out = cs.contrast(probabilities(), cs.survival_brier(5), a="a", b="b", times=40, rng=1)
+        own = cs.score(probabilities(), cs.survival_brier(5))
+        assert out.estimate.item() == pytest.approx((own[0] - own[1]).item())
 
     def test_mixtures(self):
         out = cs.bbc(probabilities(), cs.survival_brier(5), select=cs.ensemble(5), times=40, rng=1)
