@@ -10,14 +10,15 @@ BOOTSTRAP = {"times": 1000, "level": 0.95, "select": cs.select_best, "keep_draws
 LEVEL = {"level": 0.95}
 DRAWN = {"level": 0.95, "times": 1000}
 POOLED = {"average": "pooled"}
+STRICT = {"undefined": "nan"}
 CURVE = DRAWN | {"select": cs.select_best}
 DEFAULTS = {
-    "score": {"average": "pooled"},
-    "cv": {"average": "pooled"},
-    "cvt": {"average": "pooled", "select": cs.select_best},
+    "score": POOLED | STRICT,
+    "cv": POOLED | STRICT,
+    "cvt": POOLED | STRICT | {"select": cs.select_best},
     "cvm_cv": {"average": "pooled"},
-    "tt": {},
-    "ncv": {"inner_kind": "cv", "average": "fold"},
+    "tt": STRICT,
+    "ncv": STRICT | {"inner_kind": "cv", "average": "fold", "criterion_direction": "minimize"},
     "bbc": BOOTSTRAP | POOLED | {"interval": "percentile", "ties": "first"},
     "bbcd": BOOTSTRAP | {"interval": "percentile", "ties": "first", "threshold": 0.99, "min_predictions": 50},
     "winner": BOOTSTRAP | POOLED | {"interval": "calibrated", "regime": "cv", "strata": "auto"},
