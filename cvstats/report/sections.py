@@ -30,6 +30,7 @@ from cvstats.tables.words import (
 )
 
 from .analysis import Analysis
+from .curve_figures import curve_blocks
 from .design import read_facts
 from .families import FAMILIES, family_blocks
 from .methods import paragraph, references_of
@@ -255,6 +256,12 @@ def _coord_cell(value: Any, is_number: bool) -> Cell:
 def what_it_predicted(page: Page) -> list[Block]:
     """Return the confusion of classes, or the residuals of numbers."""
     return selected_blocks(page.analysis)
+
+
+@section("curves", "Curves of the winner")
+def curves_of_the_winner(page: Page) -> list[Block]:
+    """Return ROC, calibration and decision curve, where predictions allow them."""
+    return curve_blocks(page.analysis)
 
 
 @section("families", "The best of each family")
