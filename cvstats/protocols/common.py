@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError
 from cvstats.cube.arrays import coverage, problem_on
 from cvstats.judge import Rules, decide
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, score
+from cvstats.metrics import Metric, may_choose, score
 from cvstats.resample import make_draws
 from cvstats.select import Choice, Mixture, Select, choose, needs_std_error, select_best
 
@@ -34,6 +33,7 @@ def final_choice(
 
     What is `known` of missing predictions need not be found again, and likewise the scores. A mixture has no name.
     """
+    may_choose(metric)
     known = known or coverage(cube)
     values = score(cube, metric, average=average) if scores is None else scores
     if std_error is None and needs_std_error(select):
@@ -58,13 +58,6 @@ def fold_names(fold: xr.DataArray) -> np.ndarray:
     """Return the names of the folds in order, without what marks a sample that is in none."""
     names = np.unique(fold.values)
     return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
-
-
-def folds_of(cube: xr.DataArray, protocol: str) -> xr.DataArray:
-    """Return the fold coordinate, or say why the protocol needs it."""
-    if "fold" not in cube.coords:
-        raise InputError(f"{protocol} needs the coordinate 'fold'; give as_cube(..., folds=...).")
-    return cube["fold"]
 
 
 def fold_columns(cube: xr.DataArray) -> list[np.ndarray]:
