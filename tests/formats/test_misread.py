@@ -541,7 +541,7 @@ MLR3 = mlr3().to_csv(index=False)
 ITERATIONS = mlr3(3, 1).drop(columns="repeat").rename(columns={"fold": "iteration"}).to_csv(index=False)
 TEXTS = {"long": LONG, "wide": WIDE, "jadbio": JADBIO, "amlb": AMLB, "mlr3": MLR3, "mlr3_iterations": ITERATIONS}
 NOT_READ = {"h2o_zero_filled", "weka_no_ids", "weka_experimenter", "caret_scores", "sklearn_scores", "h2o_truth",
-            "autogluon_truth"}  # fmt: skip
+            "autogluon_truth", "separate_lda_design", "separate_lda_numbers"}  # fmt: skip
 OPTIONS = {
     "amlb": {"positive": "yes"},
     "mlr3": {"positive": "b"},
