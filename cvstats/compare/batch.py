@@ -170,7 +170,7 @@ def direction_of(x: xr.DataArray, direction: str | None, default: str | None = N
     known = None
     if "metric" in x.coords and x["metric"].ndim == 0:
         with suppress(InputError):
-            known = str(get_metric(str(x["metric"].values)).direction)
+            known = str(get_metric(str(x["metric"].values)).direction).replace("target", "")
     if default is None and known and direction and known != direction:
         raise InputError(f"`direction`={direction!r}, but `x` says it is {x['metric'].item()!r}, which has {known!r}.")
     if direction or known:

@@ -17,10 +17,22 @@ import numpy as np
 
 from cvstats._check import InputError, check_count, nearest
 from cvstats._results import NO_INTERVAL
+from cvstats.cube.arrays import class_names, problem_on
 
 from .calibration import Calibration, calibrated, wilson_limits
 from .evidence import Evidence, Method
 
+# whose shares Wilson's interval is for, and of what: all samples, or a class, true or predicted
+SHARES = {
+    "accuracy": "",
+    "error_rate": "",
+    "sensitivity": "true 1",
+    "recall": "true 1",
+    "specificity": "true 0",
+    "ppv": "predicted 1",
+    "precision": "predicted 1",
+    "npv": "predicted 0",
+}
 MINIMUM = 5  # units, and samples of each class, below which no interval is given
 NAMES = ("conf_low", "conf_high", "std_error", "bound_low", "bound_high")
 
@@ -145,14 +157,16 @@ class double_bootstrap:  # noqa: N801
 
 @dataclass(frozen=True)
 class wilson:  # noqa: N801
-    r"""Wilson's score interval for the accuracy of one configuration fixed in advance.
+    r"""Wilson's score interval for a share of samples, of one configuration fixed in advance.
 
-    With p the share of N samples predicted rightly and z the normal quantile,
+    With p the share of N samples and z the normal quantile,
 
     .. math:: \frac{p + z^2 / 2N \pm z \sqrt{p (1 - p) / N + z^2 / 4N^2}}{1 + z^2 / N}.
 
-    Valid for accuracy and error rate of a cube with one configuration, without groups and case weights. Around the
-    best of many it covers .21 to .93 instead of .95: it refuses.
+    Valid for accuracy and error rate (N all samples), sensitivity and recall (the positives), specificity (the
+    negatives), positive and negative predictive value (those predicted so; with repeats their mean number) of a cube
+    with one configuration, without groups and case weights. Around the best of many it covers .21 to .93 instead of
+    .95: it refuses.
 
     References
     ----------
@@ -173,17 +187,32 @@ class wilson:  # noqa: N801
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
-        if evidence.metric.name not in ("accuracy", "error_rate"):
-            return f"it is for accuracy and error_rate, not {evidence.metric.name}"
-        return _fixed_only(evidence) or _plain_only(evidence)
+        name, cube = evidence.metric.name, evidence.cube
+        if name not in SHARES or (SHARES[name] and cube is not None and len(class_names(cube) or ()) > 2):
+            several, two = ", ".join(list(SHARES)[:2]), ", ".join(list(SHARES)[2:])
+            return f"it is for {several}, and for {two} of two classes, not {name}"
+        lost = "it needs the predictions in memory" if SHARES[name] and cube is None else None
+        return _fixed_only(evidence) or _plain_only(evidence) or lost
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
         from scipy.special import ndtri
 
         share, z = evidence.naive, float(ndtri((1 + level) / 2))
-        low, high = wilson_limits(share, evidence.n, z)
-        return low, high, float(np.sqrt(share * (1 - share) / evidence.n))
+        n = self._trials(evidence)
+        low, high = wilson_limits(share, n, z)
+        return low, high, float(np.sqrt(share * (1 - share) / n))
+
+    def _trials(self, evidence: Evidence) -> float:
+        """Return how many samples the share is of."""
+        of = SHARES[evidence.metric.name]
+        if not of:
+            return evidence.n
+        assert evidence.cube is not None
+        data = problem_on(evidence.cube, evidence.metric)
+        hard = data.samples(data.rows).read("label")
+        own = np.broadcast_to(data.y[data.rows, None, None], hard.shape) if of in ("true 1", "true 0") else hard
+        return float(((own == int(of[-1])) & ~np.isnan(hard)).sum(axis=0).mean())
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ LOSS = {
 
 def constants(evidence: Evidence) -> Constants:
     """Return the constants for the kind of metric and the estimator."""
-    if evidence.metric.scale == "log":
+    if evidence.metric.scale in ("log", "plain"):
         return LOSS[evidence.estimator]
     return (RANK if evidence.metric.family == "rank" else BOUNDED)[evidence.estimator]
 
@@ -161,16 +161,47 @@ class LogScale:
         return float(np.exp(-centre)) * spread[0]
 
 
+@dataclass(frozen=True)
+class PlainScale:
+    """A metric that can be any number: Student's limits, as it is."""
+
+    best: float  # infinite
+    worst: float
+
+    def forward(self, value: float) -> float:
+        """Return a value on the scale."""
+        return value
+
+    def back(self, value: float) -> float:
+        """Return a value in the metric's unit."""
+        return value
+
+    def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
+        """Return the spread that the evidence implies."""
+        own = evidence.variance[:1] if evidence.kept is None else np.array([variance_of(evidence.kept)])
+        return float(np.sqrt(kappa * own[0] + psi * variance_of(evidence.chosen))), np.nan, np.nan
+
+    def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
+        """Return the limits around a centre at quantile t."""
+        return centre - t * spread[0], centre + t * spread[0]
+
+    def error(self, spread: Spread, centre: float) -> float:
+        """Return the standard error."""
+        return spread[0]
+
+
 def variance_of(values: np.ndarray) -> float:
     """Return the variance over draws; of the full-data scores of the draws' decisions it is V_s."""
     known = values[np.isfinite(values)]
     return float(known.var(ddof=1)) if len(known) > 1 else 0.0
 
 
-def scale_of(metric: Metric) -> UnitScale | LogScale:
+def scale_of(metric: Metric) -> UnitScale | LogScale | PlainScale:
     """Return the scale of a metric that has one."""
     best, worst = metric.range[::-1] if metric.sign > 0 else metric.range
-    return UnitScale(best, worst) if metric.scale == "unit" else LogScale(best, -metric.sign * np.inf)
+    if metric.scale == "log":  # a ratio that is better when larger has its finite end at zero
+        return LogScale(best, -metric.sign * np.inf) if np.isfinite(best) else LogScale(worst, best)
+    return (UnitScale if metric.scale == "unit" else PlainScale)(best, worst)
 
 
 @dataclass(frozen=True)
@@ -195,7 +226,8 @@ class Calibration:
         """Return lower limit, upper limit and standard error."""
         from scipy.special import stdtrit
 
-        scale = (UnitScale if np.isfinite(self.worst) else LogScale)(self.best, self.worst)
+        kind = UnitScale if np.isfinite(self.worst) else LogScale if np.isfinite(self.best) else PlainScale
+        scale = kind(self.best, self.worst)
         spread = self.first, self.kappa, self.extra
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         centre = scale.forward(self.estimate)

@@ -17,6 +17,7 @@ from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Kernel, Problem
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
+from cvstats.metrics.curves import together
 from cvstats.resample import Draws
 
 from .loop import CELLS, Decision, Rules, spans
@@ -130,13 +131,17 @@ def verdicts(
         bench = _Bench(_gathered(known, won), _gathered(other, won), won, rules)
         total = max(setting.draws.total, setting.judge.total if setting.judge else 0.0, float(known.n))
         last = bench.fitted(final, np.ones((1, len(inside)), np.uint8))
-        ends = [_Final.of(metric, bench, final, last, total) for metric in metrics]
-        single[:] = [[end.naive(part) for part in parts] for end in ends]
+        every = together(metrics) if bench.far.fold is None else [(slice(i, i + 1), m) for i, m in enumerate(metrics)]
+        ends = [_Final.of(metric, bench, final, last, total) for _, metric in every]
+        for (own, _), end in zip(every, ends, strict=True):
+            for place, part in enumerate(parts):
+                single[own, place] = np.stack(np.broadcast_arrays(*end.naive(part)), axis=-1)
         scorers: dict[int, Kernel] = {}
+        whole: dict[tuple[int, int], np.ndarray] = {}  # scores on all samples of columns that stay the same
         batch = rules.batch
         if batch is None and not (rules.adjust is None and decision.share is None):  # a column for every draw
             batch = max(1, CELLS // max(1, bench.far.p.size // len(won)))
-        blocks = spans(setting.draws.times, batch, metrics[0], bench.far)
+        blocks = spans(setting.draws.times, batch, metrics[0], bench.far, walked=bool(metrics[0].curve))
         for now, counts, bag, right in _weights(setting, other, blocks):
             some = decision.take(now)
             fitted = bench.fitted(some, counts)
@@ -144,21 +149,24 @@ def verdicts(
                 nothing[now] |= fitted.undefined
                 for name, value in fitted.parameters.items():
                     learned.setdefault(name, np.full(len(nothing), np.nan))[now] = value
-            for number, metric in enumerate(metrics):
+            for number, (own, metric) in enumerate(every):
                 problem, index = bench.problem(metric, some, fitted)
                 if index is None or number not in scorers:
                     scorers[number] = metric.kernel(problem, total)
                 scorer, end, check = scorers[number], ends[number], bench.far.check(metric.requires)
-                index = np.arange(len(counts)) if index is None else index
+                fixed, index = index, np.arange(len(counts)) if index is None else index
                 for place, part in enumerate(parts):
+                    if fixed is None or (number, place) not in whole:
+                        whole[number, place] = scorer.scores(part[None])[0]
                     judging, choosing = (each if part.all() else each * part for each in (right, bag))
-                    table[number, place, :, now] = (
+                    cells = (
                         scorer.judged(judging, index),
                         end.scores(judging),
-                        scorer.scores(part[None])[0][index],
+                        whole[number, place][index],
                         end.scores(choosing),
                         check.chosen(judging),
-                    )
+                    )  # (draw,), of several points of a curve (draw, point)
+                    table[own, place, :, now] = np.stack(np.broadcast_arrays(*(cell.T for cell in cells)), axis=-2)
     if final.empty[0]:
         single[:] = table[:, :, [1, 3]] = np.nan
     each = [
@@ -211,9 +219,9 @@ class _Final:
         """Return its score under each row of weights."""
         return self.scorer.scores(weights)[:, 0]
 
-    def naive(self, part: np.ndarray) -> tuple[float, float, float]:
+    def naive(self, part: np.ndarray) -> tuple[Any, Any, float]:
         """Return its score on a part of the samples, averaged as choosing does and pooled, and the cost of an error."""
-        pooled = float(self.scores(part[None])[0])
+        pooled = self.scores(part[None])[0]
         average = pooled
         if self.problem.fold is not None:
             average = float(choosing_kernel(self.metric, self.problem, self.total).scores(part[None])[0, 0])

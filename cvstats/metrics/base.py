@@ -19,7 +19,7 @@ from cvstats.kernels import KERNELS, Kernel, Problem
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
 Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
-Direction = Literal["maximize", "minimize"]
+Direction = Literal["maximize", "minimize", "target"]
 
 REGISTRY: dict[str, Metric] = {}
 MADE: dict[str, Metric] = {}  # traits of what a function makes, such as `prior_error`, by the name in results
@@ -51,8 +51,8 @@ class Metric:
     ----------
     name : str
         What it is called in results.
-    direction : {"maximize", "minimize"}
-        Which values are better.
+    direction : {"maximize", "minimize", "target"}
+        Which values are better; ``"target"``: those nearest `target`.
     range : tuple of float
         Its smallest and largest possible value.
     family : {"mean", "smooth", "rank", "custom"}
@@ -86,11 +86,17 @@ class Metric:
         What other packages call it, accepted in any letter case.
     unlike : tuple of str
         Names of metrics that are near it but not the same: suggested, never taken for it.
-    scale : {"unit", "log", "none"}
-        Where its calibrated interval is built: on its range, on the log of the distance from its best end, nowhere. By
-        default what its range allows.
+    scale : {"unit", "log", "plain", "none"}
+        Where its calibrated interval is built: on its range, on the log of the distance from its best end, as it is,
+        nowhere. By default what its range allows.
     prior : tuple of float, optional
         The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
+    time : float, optional
+        Of survival metrics: the horizon at which, or until which, it judges.
+    target : float, optional
+        The value that is best, where neither the largest nor the smallest is. Such a metric judges but never chooses.
+    curve, at : str, tuple of float
+        Of points of a curve: which one, and where. All that are asked for are computed at once.
 
     Examples
     --------
@@ -123,7 +129,11 @@ class Metric:
     unlike: tuple[str, ...] = ()
     scale: str = ""
     prior: tuple[float, ...] | None = None
-    sign: int = field(init=False)  # +1 when higher is better, -1 when lower is
+    time: float | None = None
+    target: float | None = None
+    curve: str = ""
+    at: tuple[float, ...] = ()
+    sign: int = field(init=False)  # +1 when higher is better, -1 when lower is (or neither)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sign", 1 if self.direction == "maximize" else -1)
@@ -162,6 +172,11 @@ class Metric:
                 raise InputError(
                     f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
                 )
+            if "horizon" in cube.dims and "survival_" not in self.statistic and self.family != "custom":
+                raise InputError(
+                    f"{what} ranks one prediction per sample, but the cube has several horizons "
+                    f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)."
+                )
             return
         if survival:
             raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
@@ -186,6 +201,12 @@ class Metric:
             raise InputError(
                 f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
             )
+
+    def optimism(self, naive: Any, estimate: Any) -> Any:
+        """Return how much better `naive` looks than `estimate`: positive = optimistic, whatever is better."""
+        if self.target is not None:
+            return abs(estimate - self.target) - abs(naive - self.target)
+        return self.sign * (naive - estimate)
 
     def kernel(self, problem: Problem, total: float) -> Kernel:
         """Return what scores a problem's configurations; `total` bounds the weight of a draw."""
@@ -259,8 +280,8 @@ def as_metric(
     codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
     without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
     it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
-    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there.
-    Can be used as a decorator.
+    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there;
+    one with an argument ``event`` gets the survival status (1 observed, 0 censored). Can be used as a decorator.
 
     Parameters
     ----------
@@ -326,27 +347,33 @@ def as_metric(
     return make if function is None else make(function)
 
 
-def _by_name(function: Callable[..., float], label: Any, prediction: Any, weight: Any) -> float:
-    return function(label, prediction, sample_weight=weight)
+def _called(
+    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any
+) -> float:
+    more = {"event": event} if timed else {}
+    if weigh:
+        return function(label, prediction, **{weigh: weight}, **more)
+    return function(label, prediction, weight, **more)
 
 
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
+    """Return a function of label, prediction, weight and event, or refuse one that cannot weigh."""
     try:
         takes = inspect.signature(function)
     except (TypeError, ValueError):  # some compiled functions do not tell
-        return function
+        return functools.partial(_called, function, "", False)
+    timed = "event" in takes.parameters
     if "sample_weight" in takes.parameters:
-        return functools.partial(_by_name, function)
+        return functools.partial(_called, function, "sample_weight", timed)
     try:
-        takes.bind(0, 0, 0)
+        takes.bind(0, 0, 0, **({"event": 0} if timed else {}))
     except TypeError as error:
         raise InputError(
             f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
             " One that cannot weigh can repeat: "
             "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
         ) from None
-    return function
+    return functools.partial(_called, function, "", timed)
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
@@ -384,6 +411,16 @@ def _key(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_score")
 
 
+def may_choose(metric: Metric) -> Metric:
+    """Return the metric, unless it has a target: then what is nearest it was made so, and is no better for it."""
+    if metric.target is not None:
+        raise InputError(
+            f"metric {metric.name!r} has a target ({metric.target:g}) instead of a direction: it may judge what was "
+            "chosen, but never choose. Give a metric that chooses, such as by='log_loss'."
+        )
+    return metric
+
+
 def traits_of(name: str) -> Metric | None:
     """Return the metric that has a name in results, for what it carries; None for a user's own."""
     return REGISTRY.get(name) or MADE.get(name.partition("(")[0])
@@ -405,6 +442,8 @@ def bound_metric(
     separate = "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)  # or one picked out
     if separate and not any_cube:
         _refuse_separate(metric, cube)
+    if metric.uses == "survival":
+        metric.check_kind(cube)  # what draws must hold cannot be told without events
     if metric.bind is None:
         return metric
     said: list[str] = []
@@ -427,12 +466,12 @@ def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tu
     if twice:
         raise InputError(f"`metric` names {show(twice)} more than once.")
     if by is None:
-        return judges, judges[0]
+        return judges, may_choose(judges[0])
     try:
         chooser = bound_metric(by, cube, notes)
     except InputError as error:
         raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
-    return judges, next((one for one in judges if one.name == chooser.name), chooser)
+    return judges, may_choose(next((one for one in judges if one.name == chooser.name), chooser))
 
 
 def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:

@@ -120,7 +120,7 @@ def _within(code: int, requires: str) -> dict[str, Any]:
     return _LABEL | own | {"family": "smooth", "binary_only": True, "monotone": 1, "ratio_free": True}
 
 
-@define(**_within(1, "positive"), aliases=("recall", "sens", "tpr", "true_positive_rate"))
+@define(**_within(1, "positive"), aliases=("sens", "tpr", "true_positive_rate"))
 def sensitivity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Share of the positive class predicted positive (recall): TP / (TP + FN).
 

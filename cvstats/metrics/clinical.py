@@ -1,4 +1,4 @@
-"""Metrics that readers of clinical papers ask for: predictive values, Youden's index, agreement, net benefit."""
+"""Metrics that readers of clinical papers ask for: predictive values, likelihood ratios, agreement, net benefit."""
 
 from __future__ import annotations
 
@@ -102,6 +102,88 @@ def precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     array([0.5])
     """
     return _confusion(y, p, k)
+
+
+def _mean_hits(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    k = len(sums)
+    each = [hit / count for hit, count in zip(sums, labels[1:], strict=True)]
+    return np.asarray(each[1] if k == 2 else np.mean(each, axis=0))
+
+
+@define(
+    **_LABEL | _BY_CLASS | {"requires": "positive"},
+    formula=_mean_hits,
+    unlike=("recall_weighted", "recall_micro"),
+)
+def recall(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Recall: the sensitivity; for more than two classes its mean over classes (macro).
+
+    NaN without positives; of more classes NaN when one is absent, and then the same as `balanced_accuracy`.
+
+    References
+    ----------
+    Sokolova, Lapalme (2009), doi:10.1016/j.ipm.2009.03.002.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.recall(cs.as_cube([[1], [0], [1]], [1, 1, 0])).values
+    array([0.5])
+    """
+    return _hits(y, p, k)
+
+
+def _ratio_of_positives(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    false = 1 - sums[0] / labels[1]
+    return np.asarray(np.where(false > 0, sums[1] / labels[2] / false, np.nan))
+
+
+def _ratio_of_negatives(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+    true = sums[0] / labels[1]
+    return np.asarray(np.where(true > 0, (1 - sums[1] / labels[2]) / true, np.nan))
+
+
+# made of rates within classes, but not where no model has left out both
+_RATIO = _LABEL | _BY_CLASS | {"binary_only": True, "linear": False, "ratio_free": False}
+_RATIO |= {"range": (0.0, np.inf), "scale": "log"}
+
+
+@define(**_RATIO, formula=_ratio_of_positives, aliases=("lr_plus", "plr", "positive_lr"))
+def positive_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Likelihood ratio of a positive prediction: sensitivity / (1 - specificity).
+
+    What a positive prediction multiplies the odds by; 1 says nothing. NaN without false positives.
+
+    References
+    ----------
+    Deeks, Altman (2004), doi:10.1136/bmj.329.7458.168.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.positive_likelihood_ratio(cs.as_cube([[1], [1], [1], [0]], [1, 1, 0, 0])).values
+    array([2.])
+    """
+    return _hits(y, p, k)
+
+
+@define(**_RATIO | {"direction": "minimize"}, formula=_ratio_of_negatives, aliases=("lr_minus", "nlr", "negative_lr"))
+def negative_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Likelihood ratio of a negative prediction: (1 - sensitivity) / specificity; lower is better.
+
+    What a negative prediction multiplies the odds by; 1 says nothing. NaN without true negatives.
+
+    References
+    ----------
+    Deeks, Altman (2004), doi:10.1136/bmj.329.7458.168.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cs.negative_likelihood_ratio(cs.as_cube([[1], [0], [1], [0]], [1, 1, 0, 0])).values
+    array([1.])
+    """
+    return _hits(y, p, k)
 
 
 def _youden(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
@@ -212,6 +294,7 @@ def net_benefit(threshold: float) -> Metric:
         range=(-t / (1 - t), 1.0),
         ingredients=partial(_benefit, t),
         scale="unit",
+        at=(t,),
     )
 
 
@@ -221,5 +304,6 @@ def _benefit(threshold: float, y: np.ndarray, p: np.ndarray, k: int) -> list[np.
 
 
 MADE["net_benefit"] = Metric(
-    "net_benefit", "maximize", (-np.inf, 1.0), "mean", "probability", binary_only=True, monotone=1, words="net benefit"
-)
+    "net_benefit", "maximize", (-np.inf, 1.0), "mean", "probability", binary_only=True, monotone=1, words="net benefit",
+    curve="net_benefit",
+)  # fmt: skip

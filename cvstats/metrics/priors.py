@@ -89,6 +89,7 @@ def _bind(given: Mapping[Any, float], plainly: Metric, metric: Metric, cube: xr.
         formula=partial(_reweighted, plainly, prior),
         bind=None,
         prior=prior,
+        curve="",
     )
 
 

@@ -93,7 +93,8 @@ def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.Dat
 
 def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray, Metric], Any]) -> Any:
     """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
-    carriers = ["weight", "event", "fold"] + (["label"] if metric.family in ("rank", "custom") else [])
+    pairs = metric.family in ("rank", "custom") or metric.uses == "survival"
+    carriers = ["weight", "event", "fold"] + (["label"] if pairs else [])
     own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
     return map_along(own, lambda part: function(part, metric), cube)
 

@@ -28,6 +28,7 @@ from .registry import protocol
 from .subgroups import Subgroup, by_level
 
 ESTIMATE = ("estimate", "std_error", "conf_low", "conf_high", "bound_low", "bound_high", "naive", "optimism")
+EVENTS = 10  # samples of a class below which a metric that has a target says nothing
 FEW_GROUPS = 10
 HALF = {"auc": "AUC", "auc_ovr": "AUC", "auc_ovr_weighted": "AUC", "concordance": "concordance"}  # .5 is guessing
 OURS = {"sample", "label", "fold", "group", "weight", "event"}
@@ -168,8 +169,9 @@ class Case:
 
     def anchored(self, gap: np.ndarray) -> float:
         """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
-        gap = gap[~np.isnan(gap)]
-        value = self.evidence.naive + float(gap.mean()) if len(gap) else np.nan
+        gap, metric = gap[~np.isnan(gap)], self.evidence.metric
+        undefined = np.isnan(self.evidence.estimate) or not len(gap)
+        value = np.nan if undefined else self.evidence.naive + middle(metric, gap)
         return float(np.clip(value, *self.evidence.metric.range))
 
     def estimated(self, estimate: float) -> Case:
@@ -387,13 +389,19 @@ def _case(
     usable = ~np.isnan(verdict.value)
     values, kept = verdict.value[usable], verdict.kept[~np.isnan(verdict.kept)]
     naive, pooled, own = verdict.naive, verdict.pooled, {"kept": kept}
-    estimate = float(values.mean()) if len(values) and not np.isnan(naive) else np.nan
+    estimate = middle(metric, values) if len(values) and not np.isnan(naive) else np.nan
     scores, variance = choice.scores, out.score_variance
     lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
     fixed = int(choice.eligible.sum()) == 1 and asked.rules.adjust is None  # nothing was decided
-    if lost > UNDEFINED * defined:
-        asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
+    codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
+    n = unit_count(cube, rows)
+    smallest = min(int((out.problem.y[rows] == code).sum()) for code in codes) if codes else n
+    if metric.target is not None and smallest < EVENTS:
+        asked.notes.append(f"{metric.name} is NaN: {smallest} samples of a class are fewer than {EVENTS}")
         estimate = naive = pooled = np.nan
+    elif lost > UNDEFINED * defined:
+        asked.notes.append(f"{metric.name} is NaN: it is undefined in {lost} of {defined} draws")
+        estimate = np.nan
     elif fixed and not asked.simple:
         estimate = pooled = naive
         scores, variance = np.array([naive]), np.array([kept.var(ddof=1) if len(kept) > 1 else np.nan])
@@ -402,8 +410,6 @@ def _case(
         estimate = naive if fixed else estimate
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
-    codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
-    n = unit_count(cube, rows)
     evidence = Evidence(
         metric=metric,
         estimate=estimate,
@@ -414,7 +420,7 @@ def _case(
         chosen=verdict.everywhere[usable],
         values=values,
         n=n,
-        smallest_class=min(int((out.problem.y[rows] == code).sum()) for code in codes) if codes else n,
+        smallest_class=smallest,
         cube=None if cube.chunks is not None else cube,
         seed=asked.rules.seed,
         times=len(out.value),
@@ -426,11 +432,17 @@ def _case(
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
 
 
+def middle(metric: Metric, values: np.ndarray) -> float:
+    """Return the mean over draws, or the median for what has a target: slopes of few samples have no mean."""
+    return float(values.mean() if metric.target is None else np.median(values))
+
+
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
-    within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
-    asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
+    units = {"group", run.subgroup.name} if run.subgroup is not None and run.subgroup.grouped else set()
+    known = cube.drop_vars(units, errors="ignore")  # samples are then the units, not groups
+    asked.doubts.add(known, out.problem, asked.by, choice.scores)
     total, lost = len(out.usable), int((~out.usable).sum())
     if lost:
         asked.notes.append(f"{lost} of {total} draws could not be used and were skipped")
@@ -482,7 +494,7 @@ def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
     variables = {
         "estimate": evidence.estimate,
         "naive": evidence.naive,
-        "optimism": evidence.metric.sign * (case.pooled - evidence.estimate),
+        "optimism": evidence.metric.optimism(case.pooled, evidence.estimate),
         "n_draws": int((~np.isnan(case.value)).sum()),
         **limits,
     }

@@ -17,7 +17,7 @@ from cvstats.cube.arrays import check_cube, check_form, folds_of, map_batches, m
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, score
+from cvstats.metrics import Metric, bound_metric, may_choose, score
 from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, label_check, units_of
 from cvstats.select import Select, needs_std_error, select_best
 
@@ -98,7 +98,7 @@ def bbcd(
     check_form(cube)
     folds_of(cube, "bbcd")
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
+    found = may_choose(bound_metric(metric, cube, notes))
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     rules = Rules(select, ties, entropy(rng), batch, progress)
@@ -178,7 +178,7 @@ def drop_configurations(
     array([ True, False])
     """
     check_cube(cube)
-    found = bound_metric(metric, cube)
+    found = may_choose(bound_metric(metric, cube))
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     check_count(times, "times")
@@ -261,8 +261,8 @@ class Race:
             return given_draws(given, cube)
         group, layer = units_of(cube, self.metric, strata)
         checked = self.metric.requires or "weight" in cube.coords  # else any draw will do
-        n, check = cube.sizes["sample"], self.check if checked else None
-        return Bootstrap(n, times, seed, group=group, strata=layer, check=check, judging=False).remembered()
+        n, check = cube.sizes["sample"], replace(self.check, judging=False) if checked else None
+        return Bootstrap(n, times, seed, group=group, strata=layer, check=check).remembered()
 
     def replay(self, draws: Draws, threshold: float, least: int) -> tuple[np.ndarray, dict[str, Any]]:
         """Return who survives all folds, and what a result says of the race; a gap counts as dropped there."""

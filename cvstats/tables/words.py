@@ -197,4 +197,6 @@ def level_words(level: float) -> str:
 
 def better(metric: Metric) -> str:
     """Return which way is better."""
+    if metric.target is not None:
+        return f"{metric.target:g} is best"
     return "higher is better" if metric.sign > 0 else "lower is better"

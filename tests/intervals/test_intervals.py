@@ -892,7 +892,10 @@ class TestRefusals:
         self.refused(scores_cube(), "auc", "delong", "one configuration fixed in advance, and 5 compete")
 
     def test_wilson_of_another_metric(self):
-        text = "interval 'wilson' does not apply: it is for accuracy and error_rate, not balanced_accuracy"
+        text = (
+            "interval 'wilson' does not apply: it is for accuracy, error_rate, and for sensitivity, recall, "
+            "specificity, ppv, precision, npv of two classes, not balanced_accuracy"
+        )
         self.refused(cs.simulate_cube(30, 1, rng=1), "balanced_accuracy", "wilson", text)
 
     def test_delong_of_another_metric(self):

@@ -150,7 +150,7 @@ ALIASES = {
     "mse": "MSE mean_squared_error regr.mse",
     "r2": "R2 r2_score regr.rsq rsq_trad",
     "rmse": "RMSE root_mean_squared_error regr.rmse",
-    "sensitivity": "Sens sens recall recall_score classif.tpr",
+    "sensitivity": "Sens sens classif.tpr",
     "specificity": "Spec spec classif.tnr",
 }
 

@@ -1,0 +1,254 @@
+"""Numbers that describe a whole column of predictions, many at once: points of curves, and fits of calibration.
+
+Each function takes labels and predictions of one column (n,), weights (draw, n) and where (g,) it is asked; it returns
+(draw, g). Weights count as repeated rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .logistic import fit_line, log_odds
+from .problem import Kernel, Problem
+from .sums import settled
+
+if TYPE_CHECKING:
+    from cvstats.metrics import Metric
+
+CELLS = 400_000  # numbers in an intermediate array
+NEAR = 1e-12  # of rates that are the same but for rounding
+SPAN = 2 / 3  # share of the samples that a local fit uses
+BINS = 10
+
+
+class ColumnKernel(Kernel):
+    """Scores of all configurations, column by column; a metric asked at several places has one more axis for them."""
+
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        self.metric, self.problem = metric, problem
+        self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
+        self.p = problem.read(metric.uses)
+        self.present = ~np.isnan(self.p)  # (n, m, r)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m[, place])."""
+        return np.stack([self._column(j, weights) for j in range(self.p.shape[1])], axis=1)
+
+    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what to maximise and the scores."""
+        score = self.scores(weights)
+        return settled(self.metric.sign * score), score
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        winners = [(index == j, j) for j in np.unique(index).tolist()]
+        each = [(mine, self._column(j, weights[mine])) for mine, j in winners]
+        out = np.empty((len(index), *each[0][1].shape[1:]))
+        for mine, value in each:
+            out[mine] = value
+        return out
+
+    def _column(self, j: int, weights: np.ndarray) -> np.ndarray:
+        """Return the mean over the repeats in which the configuration predicted anything."""
+        y = self.problem.y if self.problem.y.ndim == 1 else self.problem.y[:, j]
+        w = weights.astype(float) if self.problem.weight is None else weights * self.problem.weight
+        each = []
+        for there, p in zip(self.present[:, j].T, self.p[:, j].T.astype(float), strict=True):
+            if there.any():
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    each.append(self.describe(y[there], p[there], w[:, there]))
+        size = len(w), len(self.metric.at) if self.metric.curve else 1
+        value = np.mean(each, axis=0) if each else np.full(size, np.nan)
+        return np.asarray(value if value.shape[1] > 1 else value[:, 0])
+
+
+def _steps(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of positives and of negatives above each distinct prediction, from nothing to everything."""
+    order = np.argsort(-p, kind="stable")
+    ends = np.append(p[order][1:] != p[order][:-1], True)
+    v, positive = w[:, order], y[order] == 1
+    table = np.zeros((2, len(w), 1 + int(ends.sum())))
+    for part, own in zip(table, (positive, ~positive), strict=True):
+        part[:, 1:] = np.cumsum(v * own, axis=1)[:, ends]
+    return table[0], table[1]
+
+
+def _polygon(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return false and true positive rates of the corners of the ROC curve."""
+    tp, fp = _steps(y, p, w)
+    return fp / fp[:, -1:], tp / tp[:, -1:]
+
+
+def sensitivity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the height of the ROC curve at false positive rates; the top of a vertical step."""
+    return np.array([_height(x, height, at)[0] for x, height in zip(*_polygon(y, p, w), strict=True)])
+
+
+def _height(x: np.ndarray, height: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the height of a polygon at given places, and the corner before each."""
+    right = np.minimum(np.searchsorted(x, at + NEAR, side="right"), len(x) - 1)
+    left = np.maximum(right - 1, 0)
+    left = np.where(x[right] <= at + NEAR, right, left)
+    width = x[right] - x[left]
+    share = np.clip((at - x[left]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+    return np.where(np.isnan(x[-1]), np.nan, height[left] + share * (height[right] - height[left])), left
+
+
+def specificity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the specificity at given shares of positives missed: the same curve with the classes exchanged."""
+    return sensitivity_at(1 - y, -p, w, at)
+
+
+def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the area under the ROC curve between the two false positive rates `at`, as one number."""
+    areas = []
+    for x, height in zip(*_polygon(y, p, w), strict=True):
+        before = np.append(0.0, np.cumsum(np.diff(x) * (height[1:] + height[:-1]) / 2))
+        top, left = _height(x, height, at)
+        areas.append(before[left] + np.maximum(at - x[left], 0.0) * (height[left] + top) / 2)
+    return np.diff(areas, axis=1)
+
+
+def precision_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the precision at the strictest threshold that has something above it and reaches a recall."""
+    out = np.empty((len(w), len(at)))
+    for row, (tp, fp) in enumerate(zip(*_steps(y, p, w), strict=True)):
+        first = np.searchsorted(tp + fp, 0.0, side="right")
+        place = np.minimum(np.maximum(np.searchsorted(tp, (at - NEAR) * tp[-1]), first), len(tp) - 1)
+        out[row] = tp[place] / (tp[place] + fp[place])
+    return np.where((w @ (y == 1) > 0)[:, None], out, np.nan)
+
+
+def net_benefit(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the net benefit of treating above each of the thresholds."""
+    gain = np.where((y == 1)[:, None], 1.0, -at / (1 - at))
+    return np.asarray(w @ np.where(p[:, None] > at, gain, 0.0) / w.sum(axis=1, keepdims=True))
+
+
+def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return Cleveland's local regression without robustness: tricube weights, a line, the nearest two thirds.
+
+    The same numbers as R's ``lowess(p, y, iter = 0, delta = 0)``, with its rules for the ends of the window.
+    """
+    order = np.argsort(p, kind="stable")
+    y, p, w = y[order], p[order], w[:, order]
+    there = w > 0
+    wide = np.where(there, p, -np.inf).max(axis=1) - np.where(there, p, np.inf).min(axis=1)
+    out = np.empty((len(at), len(w)))
+    step = max(1, CELLS // max(1, w.size))
+    for start in range(0, len(at), step):
+        z = p - at[start : start + step, None]
+        far = np.abs(z)
+        v = far[:, None] / np.maximum(_window(p, w, at[start : start + step], far), np.finfo(float).tiny)[..., None]
+        v[v <= 0.001] = 0.0
+        v = 1 - v * v * v  # the tricube, nothing from .999 of the window on
+        v[v < 1 - 0.999**3] = 0.0
+        v = v * v * v
+        v *= w
+        mass = v.sum(axis=2)
+        middle = np.nan_to_num((v @ z[..., None])[..., 0] / mass).mean(axis=1, keepdims=True)
+        u = z - middle  # else differences of moments would cancel where the window lies to one side
+        moments = v @ np.stack([u, u * u, np.broadcast_to(y, u.shape), u * y], axis=2) / mass[..., None]
+        first, second, level, tilt = np.moveaxis(moments, 2, 0)
+        spread = second - first * first
+        bent = np.sqrt(np.maximum(spread, 0.0)) > 0.001 * wide
+        out[start : start + step] = level - np.where(bent, (middle + first) * (tilt - first * level) / spread, 0.0)
+    return out.T
+
+
+def _window(p: np.ndarray, w: np.ndarray, at: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """Return how far (place, draw) one must go from each place to have `SPAN` of the samples; `p` ascends."""
+    total = w.sum(axis=1)
+    least = np.clip(np.floor(SPAN * total + 1e-7), 2, np.maximum(total, 2)) - 1e-9 * total
+    running = np.concatenate([np.zeros((len(w), 1)), np.cumsum(w, axis=1)], axis=1)
+    reach = np.sort(far, axis=1)
+    draw, place = np.arange(len(w)), np.arange(len(at))[:, None]
+    left, right = (
+        np.searchsorted(p, at[:, None] - reach * (1 + NEAR)),
+        np.searchsorted(p, at[:, None] + reach * (1 + NEAR), side="right"),
+    )
+    low, high = np.zeros((2, len(at), len(w)), int)
+    high += len(p) - 1
+    while (low < high).any():
+        half = (low + high) // 2
+        enough = running[draw, right[place, half]] - running[draw, left[place, half]] >= least
+        low, high = np.where(enough, low, half + 1), np.where(enough, half, high)
+    return np.asarray(reach[place, low])
+
+
+def observed_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the smoothed share of events at given predictions."""
+    return np.asarray(np.clip(lowess(y, p, w, at), 0.0, 1.0))
+
+
+def ici(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the mean distance between predictions and the smoothed share of events."""
+    knot, place = np.unique(p, return_inverse=True)
+    out = np.empty((len(w), 1))
+    for row, v in enumerate(w):
+        used = np.zeros(len(knot), bool)
+        used[place[v > 0]] = True
+        gap = np.zeros(len(knot))
+        gap[used] = np.abs(knot[used] - lowess(y[v > 0], p[v > 0], v[None, v > 0], knot[used])[0])
+        out[row] = v @ gap[place] / v.sum()
+    return out
+
+
+def predicted_quantile(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return quantiles (type 7) of the predictions."""
+    order = np.argsort(p, kind="stable")
+    ordered, running = p[order], np.cumsum(w[:, order], axis=1)
+    out = np.empty((len(w), len(at)))
+    for row, sums in enumerate(running):
+        place = np.maximum(sums[-1] - 1, 0.0) * at
+        low = np.floor(place + 1e-9)
+        ends = np.searchsorted(sums, [low, np.minimum(low + 1, sums[-1] - 1)], side="right")
+        below, above = ordered[np.minimum(ends, len(p) - 1)]
+        out[row] = below + np.clip(place - low, 0.0, 1.0) * (above - below)
+    return out
+
+
+def _binned(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray, what: str) -> np.ndarray:
+    """Return the weight of quantile bins, or the mean label or prediction there."""
+    edges = predicted_quantile(y, p, w, np.arange(1, BINS) / BINS)
+    own = (p > edges[:, :, None]).sum(axis=1)  # (draw, n)
+    inside = np.where(own == at[:, None, None], w, 0.0)  # (g, draw, n)
+    size = inside.sum(axis=2).T
+    return size if what == "size" else np.asarray((inside @ (p if what == "predicted" else y)).T / size)
+
+
+def calibration_intercept(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the intercept of a logistic regression with the predictions' log odds as offset."""
+    return fit_line(y, log_odds(p)[None], w, free=False)[0][:, None]
+
+
+def calibration_slope(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the slope of a logistic regression on the predictions' log odds; NaN where classes are separated."""
+    x, slope = log_odds(p)[None], np.zeros(len(w))
+    for sign in (1, -1):
+        last = np.where((w > 0) & (y == 0), sign * x, -np.inf).max(axis=1)
+        first = np.where((w > 0) & (y == 1), sign * x, np.inf).min(axis=1)
+        slope += sign * fit_line(y, sign * x, w, free=True)[1]  # not negative, so that one of the two is 0
+        slope[last <= first] = np.nan
+    return slope[:, None]
+
+
+STATISTICS: dict[str, Callable[..., np.ndarray]] = {
+    "sensitivity_at": sensitivity_at,
+    "specificity_at": specificity_at,
+    "partial_auc": partial_area,
+    "precision_at": precision_at,
+    "net_benefit": net_benefit,
+    "observed_at": observed_at,
+    "predicted_quantile": predicted_quantile,
+    "bin_size": partial(_binned, what="size"),
+    "bin_predicted": partial(_binned, what="predicted"),
+    "bin_observed": partial(_binned, what="observed"),
+    "calibration_intercept": calibration_intercept,
+    "calibration_slope": calibration_slope,
+    "ici": ici,
+}

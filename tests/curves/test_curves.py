@@ -1,0 +1,249 @@
+"""Curves of what was chosen: by hand, against scikit-learn, against `winner`, and with known truth."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.optimize import isotonic_regression
+from scipy.stats import norm
+from sklearn import metrics as sk
+from sklearn.calibration import calibration_curve as binned_curve
+
+import cvstats as cs
+from cvstats.kernels.columns import STATISTICS, lowess
+
+CURVES = {
+    "roc_curve": cs.roc_curve,
+    "precision_recall_curve": cs.precision_recall_curve,
+    "calibration_curve": cs.calibration_curve,
+    "binned": lambda cube, **more: cs.calibration_curve(cube, binned=True, **more),
+    "decision_curve": cs.decision_curve,
+}
+DIMS = dict(zip(CURVES, ["false_positive_rate", "recall", "predicted", "bin", "threshold"], strict=True))
+GRID = np.arange(101) / 100
+POINTS = {
+    "roc_curve": ("sensitivity_at", GRID),
+    "precision_recall_curve": ("precision_at", GRID),
+    "calibration_curve": ("observed_at", GRID),
+    "binned": ("bin_observed", np.arange(10)),
+    "decision_curve": ("net_benefit", np.arange(1, 100) / 100),
+}
+
+
+def made(n=80, m=6, seed=1):
+    g = np.random.default_rng(seed)
+    y = (np.arange(n) % 5 < 2).astype(int)
+    p = 1 / (1 + np.exp(-(1.5 * y[:, None] - 0.7 + 1.3 * g.normal(size=(n, m)))))
+    return cs.as_cube(p.round(2), y, kind="probability", configurations=[f"c{j}" for j in range(m)])
+
+
+CUBE = made()
+Y = CUBE.label.values
+
+
+@cache
+def curve_of(name):
+    return CURVES[name](CUBE, times=40, rng=1)
+
+
+def column(out, cube=CUBE):
+    return cube.sel(configuration=out.selected.item()).values
+
+
+class TestNaive:
+    """The curve of the final decision on all samples, against scikit-learn."""
+
+    def test_roc(self):
+        out = curve_of("roc_curve")
+        fpr, tpr, _ = sk.roc_curve(Y, column(out), drop_intermediate=False)
+        upper = [tpr[fpr <= f + 1e-9].max() if np.isclose(fpr, f).any() else np.interp(f, fpr, tpr) for f in GRID]
+        np.testing.assert_allclose(out.naive, upper, atol=1e-12)
+        area = np.trapezoid(cs.roc_curve(made(n=200, m=1), times=40, rng=1).naive, GRID)
+        assert area == pytest.approx(float(cs.score(made(n=200, m=1), "auc")[0]), abs=0.01)
+
+    def test_precision_and_recall(self):
+        out = curve_of("precision_recall_curve")
+        precision, recall, _ = sk.precision_recall_curve(Y, column(out))
+        precision, recall = precision[-2::-1], recall[-2::-1]  # the strictest threshold first, without its (0, 1)
+        np.testing.assert_allclose(out.naive, [precision[recall >= r - 1e-12][0] for r in GRID], atol=1e-12)
+
+    def test_smooth_calibration(self):
+        out = curve_of("calibration_curve")
+        p = column(out)
+        inside = (p.min() - 1e-9 <= GRID) & (p.max() + 1e-9 >= GRID)
+        expected = np.clip(lowess(Y, p, np.ones((1, len(Y))), GRID)[0], 0, 1)
+        np.testing.assert_allclose(out.naive, np.where(inside, expected, np.nan), atol=1e-12)
+        assert out.estimate.isnull().values.tolist() == (~inside).tolist()
+
+    def test_binned_calibration(self):
+        out = curve_of("binned")
+        observed, predicted = binned_curve(Y, column(out), n_bins=10, strategy="quantile")
+        np.testing.assert_allclose(out.observed, observed, atol=1e-12)
+        np.testing.assert_allclose(out.predicted, predicted, atol=1e-12)
+        np.testing.assert_array_equal(out.naive, out.observed)
+        assert int(out.n.sum()) == len(Y)
+
+    def test_decision(self):
+        out = curve_of("decision_curve")
+        p, t, share = column(out), out.threshold.values, Y.mean()
+        odds = t / (1 - t)
+        treated = p[:, None] > t
+        net = (treated * Y[:, None]).mean(axis=0) - odds * (treated * (1 - Y)[:, None]).mean(axis=0)
+        np.testing.assert_allclose(out.naive, net, atol=1e-12)
+        np.testing.assert_allclose(out.treat_all, share - (1 - share) * odds, atol=1e-12)
+        assert not out.treat_none.any()
+        np.testing.assert_allclose(out.interventions_avoided, (out.estimate - out.treat_all) / odds, atol=1e-12)
+        np.testing.assert_array_equal(t, np.arange(1, 100) / 100)
+
+
+@pytest.mark.parametrize("name", CURVES)
+class TestEveryCurve:
+    def test_it_is_the_winner_judged_at_every_point(self, name):
+        """Plain loops: choose in the bag, judge both choices on what was left out."""
+        draws = cs.bootstrap(CUBE, 30, rng=3, strata="label")
+        out = CURVES[name](CUBE, by="auc", draws=draws, rng=1)
+        area, final = cs.score_draws(CUBE, "auc", draws).values, int(np.argmax(cs.score(CUBE, "auc").values))
+        statistic, at = POINTS[name]
+
+        def judged(j, left):
+            with np.errstate(all="ignore"):
+                return STATISTICS[statistic](Y[left], CUBE.values[left, j], np.ones((1, left.sum())), at)[0]
+
+        chosen = np.argmax(area, axis=1)
+        gaps = [judged(j, draw == 0) - judged(final, draw == 0) for j, draw in zip(chosen, draws.values, strict=True)]
+        low = -at / (1 - at) if name == "decision_curve" else 0.0
+        expected = np.clip(out.naive.values + np.nanmean(gaps, axis=0), low, 1.0)
+        if name == "roc_curve":
+            expected[:-1], expected[-1] = isotonic_regression(expected[:-1]).x, 1.0
+        known = np.isfinite(out.estimate.values)
+        assert known.sum() > 8
+        np.testing.assert_allclose(out.estimate.values[known], expected[known], atol=1e-10)
+
+    def test_labels(self, name):
+        out = curve_of(name)
+        assert out.estimate.dims == (DIMS[name],)
+        assert out.metric.ndim == out.interval.ndim == out.method.ndim == 0
+        assert out.attrs["call"].startswith(name.replace("binned", "calibration_curve"))
+        assert (out.conf_low <= out.estimate + 1e-12).where(out.estimate.notnull(), True).all()
+        assert (out.estimate <= out.conf_high + 1e-12).where(out.estimate.notnull(), True).all()
+        cs.tidy(out)
+
+    def test_weights_are_repeated_rows(self, name):
+        """In the naive curve: what samples decide and how they judge does not depend on how they are written."""
+        w = 1 + np.arange(len(Y)) % 3
+        heavy = CUBE.assign_coords(weight=("sample", w))
+        rows = cs.as_cube(np.repeat(CUBE.values, w, axis=0), np.repeat(Y, w), kind="probability")
+        a, b = CURVES[name](heavy, times=40, rng=1), CURVES[name](rows, times=40, rng=1)
+        np.testing.assert_allclose(a.naive, b.naive, atol=1e-12)
+        if name == "binned":
+            np.testing.assert_allclose(a.n, b.n)
+
+    def test_order_of_samples_and_configurations(self, name):
+        draws = cs.bootstrap(CUBE, 20, rng=3, strata="label")
+        order = np.argsort(np.arange(len(Y)) * 37 % 79, kind="stable")
+        moved = CURVES[name](CUBE.isel(sample=order, configuration=slice(None, None, -1)), draws=draws, rng=1)
+        plain = CURVES[name](CUBE, draws=draws, rng=1)
+        for variable in ("estimate", "naive", "conf_low"):
+            np.testing.assert_allclose(moved[variable], plain[variable], atol=1e-10)
+
+    def test_the_same_model_twice_has_no_optimism(self, name):
+        twice = xr.concat([CUBE.isel(configuration=[0])] * 2, "configuration").assign_coords(configuration=["a", "b"])
+        out = CURVES[name](twice.transpose("sample", "configuration"), times=40, rng=1)
+        estimate = out.naive.values if name != "roc_curve" else np.append(isotonic_regression(out.naive[:-1]).x, 1.0)
+        np.testing.assert_allclose(out.estimate, estimate, atol=1e-12)
+
+    def test_any_decision(self, name):
+        n = 200 if name == "binned" else 80  # no bin of a level is empty in a draw
+        cube = made(n).assign_coords(sex=("sample", np.where(np.arange(n) % 2, "f", "m")))
+        split = CURVES[name](cube, subgroup="sex", times=20, rng=1)
+        assert split.estimate.dims == (DIMS[name], "sex")
+        assert split.n_samples.values.tolist() == [n / 2, n / 2]
+        mixed = CURVES[name](cube, select=cs.top_mean(2), adjust=cs.recalibrate("logistic"), times=20, rng=1)
+        assert {"share", "slope"} <= set(mixed)
+
+    def test_one_configuration_is_judged_as_it_is(self, name):
+        out = CURVES[name](CUBE.isel(configuration=[0]), times=40, rng=1)
+        np.testing.assert_allclose(out.estimate, out.naive, atol=1e-12)
+
+    def test_figure(self, name):
+        plot = {
+            "roc_curve": cs.plot_roc,
+            "precision_recall_curve": cs.plot_precision_recall,
+            "calibration_curve": cs.plot_calibration,
+            "binned": cs.plot_calibration,
+            "decision_curve": cs.plot_decision,
+        }[name]
+        out = curve_of(name)
+        ax = plot(out, title="a")
+        assert ax.get_title(loc="left") == "a"
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert {"corrected", "as it looks", "95 % limits"} <= set(texts)
+        with pytest.raises(cs.InputError, match="`curve` must"):
+            plot(cs.bbc(CUBE, "auc", times=40, rng=1))
+
+
+def test_levels_of_a_subgroup_become_lines():
+    cube = CUBE.assign_coords(sex=("sample", np.where(np.arange(80) % 2, "f", "m")))
+    out = cs.roc_curve(cube, subgroup="sex", times=40, rng=1)
+    assert [text.get_text() for text in cs.plot_roc(out).get_legend().get_texts()] == ["f", "m", "guessing"]
+    with pytest.raises(cs.InputError, match="has dims 'sex'"):
+        cs.plot_decision(cs.decision_curve(cube, subgroup="sex", times=40, rng=1))
+
+
+def test_roc_rises_from_any_noise_and_ends_at_one():
+    g = np.random.default_rng(5)
+    out = cs.roc_curve(cs.as_cube(g.random((40, 30)), np.arange(40) % 2, kind="score"), times=60, rng=1)
+    for name in ("estimate", "conf_low", "conf_high", "band_low", "band_high"):
+        assert (np.diff(out[name]) >= 0).all(), name
+    assert float(out.estimate[-1]) == float(out.conf_low[-1]) == 1
+
+
+def test_a_cut_is_refused_where_the_curve_has_its_own_thresholds():
+    for adjust in (cs.cut("youden"), [cs.recalibrate("logistic"), cs.cut("youden")]):
+        with pytest.raises(cs.InputError, match="a decision curve has its own thresholds"):
+            cs.decision_curve(CUBE, adjust=adjust)
+    with_cut, without = (cs.roc_curve(CUBE, adjust=adjust, times=40, rng=1) for adjust in (cs.cut("youden"), None))
+    np.testing.assert_array_equal(with_cut.naive, without.naive)
+
+
+def test_what_was_said_is_said_once():
+    small = cs.as_cube(np.random.default_rng(1).random((12, 3)), [1, 1, 1, *[0] * 9], kind="probability")
+    draws = cs.bootstrap(small, 40, rng=1, strata="label")
+    draws = draws.isel(draw=(draws[:, :3] == 0).any("sample").values & (draws[:, 3:] == 0).any("sample").values)
+    with pytest.warns(cs.CvstatsWarning) as heard:
+        cs.roc_curve(small, draws=draws, rng=1)
+    (text,) = [str(one.message) for one in heard]
+    assert text == "roc_curve: sensitivity_at: limits are NaN: 3 of a class is fewer than 5."
+
+
+def test_no_band_where_none_is_known():
+    for cube in (CUBE.assign_coords(weight=("sample", np.ones(80))), CUBE.where(CUBE["sample"] > 3)):
+        assert cs.roc_curve(cube, times=40, rng=1).band_low.isnull().all()
+    assert cs.roc_curve(CUBE, select=cs.top_mean(2), times=40, rng=1).band_low.isnull().all()
+
+
+def _binormal(g, n, m):
+    """Return scores of models with known ROC curves: positives are shifted by d, all models share part of the noise."""
+    y = (np.arange(n) < 0.4 * n).astype(int)
+    d = g.uniform(0.6, 1.2, m)
+    return y, d, y[:, None] * d + 0.6**0.5 * g.normal(size=(n, 1)) + 0.4**0.5 * g.normal(size=(n, m))
+
+
+@pytest.mark.slow
+def test_corrected_is_nearer_the_truth_than_naive_at_every_point():
+    naive, corrected, covered, band = [], [], [], []
+    for seed in range(60):
+        y, d, p = _binormal(np.random.default_rng(seed), 100, 30)
+        out = cs.roc_curve(cs.as_cube(p, y, kind="score"), times=100, rng=seed)
+        truth = norm.cdf(d[int(out.selected)] + norm.ppf(GRID))
+        naive.append(out.naive.values - truth)
+        corrected.append(out.estimate.values - truth)
+        covered.append((out.conf_low.values <= truth + 1e-12) & (truth <= out.conf_high.values + 1e-12))
+        band.append(bool(((out.band_low.values <= truth + 1e-12) & (truth <= out.band_high.values + 1e-12)).all()))
+    nearer = np.mean(np.abs(corrected), axis=0) < np.mean(np.abs(naive), axis=0)
+    assert nearer[1:96].all()  # at 0 the truth is 0; beyond .95 all are 1 within .004
+    assert np.abs(np.mean(naive, axis=0))[1:31].min() > 0.07
+    assert np.abs(np.mean(corrected, axis=0))[5:96].max() < 0.03
+    assert np.mean(covered, axis=0)[1:96].min() > 0.9
+    assert np.mean(band) > 0.95
