@@ -17,6 +17,7 @@ from .compare import delong_test as delong_test
 from .compare import friedman_test as friedman_test
 from .compare import levene_test as levene_test
 from .compare import mcnemar_test as mcnemar_test
+from .compare import meta_analysis as meta_analysis
 from .compare import nemenyi_test as nemenyi_test
 from .compare import obrien_test as obrien_test
 from .compare import p_adjust as p_adjust
@@ -83,7 +84,13 @@ from .metrics import sensitivity_at as sensitivity_at
 from .metrics import smoothed_error_rate as smoothed_error_rate
 from .metrics import specificity as specificity
 from .metrics import specificity_at as specificity_at
+from .metrics import survival_auc as survival_auc
+from .metrics import survival_brier as survival_brier
+from .metrics import survival_observed_expected as survival_observed_expected
+from .metrics import truncated_concordance as truncated_concordance
+from .metrics import uno_concordance as uno_concordance
 from .metrics import youden as youden
+from .plan import precision_plan as precision_plan
 from .plot import plot_bias as plot_bias
 from .plot import plot_calibration as plot_calibration
 from .plot import plot_configurations as plot_configurations
@@ -91,6 +98,7 @@ from .plot import plot_coverage as plot_coverage
 from .plot import plot_critical_difference as plot_critical_difference
 from .plot import plot_decision as plot_decision
 from .plot import plot_dropping as plot_dropping
+from .plot import plot_forest as plot_forest
 from .plot import plot_intervals as plot_intervals
 from .plot import plot_optimism as plot_optimism
 from .plot import plot_precision_recall as plot_precision_recall

@@ -16,7 +16,7 @@ from ._check import plain
 
 NO_INTERVAL = "none"
 AXES = {"sample": 0, "configuration": 1, "repeat": 2}  # in which order predictions are hashed, then by name
-HASHED = ("label", "fold", "event", "group", "weight", "kind", "positive", "threshold", "classes")
+HASHED = ("label", "fold", "event", "group", "weight", "kind", "positive", "threshold", "classes", "horizon")
 AT_ONCE = 2**16  # predictions that are hashed at once
 
 

@@ -80,8 +80,8 @@ class Bootstrap(Draws):
         (n,) codes within which units are drawn.
     check
         What draws must hold, so that the others are drawn again, keyed by draw and attempt; None when nothing need be.
-    judging
-        Whether the samples left out must pass the check too.
+    ratio
+        How many units a draw takes for each that there is: one, unless draws are to be as large as another data set.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Bootstrap(Draws):
         group: np.ndarray | None = None,
         strata: np.ndarray | None = None,
         check: LabelCheck | None = None,
-        judging: bool = True,
+        ratio: float = 1.0,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.check, self.judging = check, judging
+        self.check, self.ratio = check, ratio
         self._hopeful: bool | None = None
         self._kept = False
         self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._units = units = n if group is None else int(group.max()) + 1
-        self.total = float(units) if group is None else float(units * np.bincount(group).max())
+        self._slots = max(1, round(units * ratio))  # units that a draw takes
         self._size: Any = np.uint64(units)
         self._member: np.ndarray | None = None
         if strata is not None and strata.max() > 0:
@@ -109,10 +109,13 @@ class Bootstrap(Draws):
             if group is not None:
                 layer = np.zeros(units, int)
                 layer[group] = strata
-            size, slot = np.bincount(layer), np.sort(layer, kind="stable")
+            size = np.bincount(layer)
+            slot = np.repeat(np.arange(len(size)), np.maximum(1, np.rint(size * ratio).astype(int)))
+            self._slots = len(slot)
             self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
-            self._size = size[slot].astype(np.uint64)  # one slot per unit: it draws from its stratum
+            self._size = size[slot].astype(np.uint64)  # a slot draws from its stratum
             self._start = (np.cumsum(size) - size)[slot]
+        self.total = float(self._slots) if group is None else float(self._slots * np.bincount(group).max())
 
     def _over(self, rows: np.ndarray) -> Draws:
         group, strata = (
@@ -120,8 +123,9 @@ class Bootstrap(Draws):
             for codes in (self.group, self.strata)
         )
         check = None if self.check is None else self.check.on(rows)
-        n, judging = int(rows.sum()), self.judging
-        part = Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, judging=judging)
+        part = Bootstrap(
+            int(rows.sum()), self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio
+        )
         return part.remembered() if self._kept else part
 
     def remembered(self) -> Draws:
@@ -151,8 +155,8 @@ class Bootstrap(Draws):
         redrawn, check = np.zeros(len(counts), int), self.check
         if check is None:
             return counts, redrawn
-        bad = np.flatnonzero(~check.pair(counts, self.judging))
-        if bad.size and self.judging and not check.possible(self.group):
+        bad = np.flatnonzero(~check.pair(counts))
+        if bad.size and check.judging and not check.possible(self.group):
             return counts, redrawn  # drawing again would be futile
         attempts = ATTEMPTS if bad.size and self._hope(check) else 0
         for attempt in range(1, attempts + 1):
@@ -162,7 +166,7 @@ class Bootstrap(Draws):
                 draw = start + row
                 self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
             redrawn[bad] += 1
-            bad = bad[~check.pair(counts[bad], self.judging)]
+            bad = bad[~check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
@@ -172,7 +176,7 @@ class Bootstrap(Draws):
             trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
-                if check.pair(trials, self.judging).any():
+                if check.pair(trials).any():
                     self._hopeful = True
                     break
         return self._hopeful
@@ -182,16 +186,16 @@ class Bootstrap(Draws):
 
         Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
         """
-        units, member, odd = self._units, self._member, 0
-        step = max(2, WORDS // units // 2 * 2)
-        room = np.empty((min(step, len(out)), units), np.uint64)
+        units, slots, member, odd = self._units, self._slots, self._member, 0
+        step = max(2, WORDS // slots // 2 * 2)
+        room = np.empty((min(step, len(out)), slots), np.uint64)
         for start in range(0, len(out), step):
             if not start or odd:  # a row may begin in the middle of a 64-bit word
                 stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
-                stream.advance((skip + start) * units // 2)
-                odd = (skip + start) * units % 2
+                stream.advance((skip + start) * slots // 2)
+                odd = (skip + start) * slots % 2
             rows = out[start : start + step]
-            size = len(rows) * units
+            size = len(rows) * slots
             words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
             index = room[: len(rows)]  # numpy 1 would multiply in 32 bits
             np.multiply(words.reshape(index.shape), self._size, out=index, dtype=np.uint64)
@@ -200,8 +204,8 @@ class Bootstrap(Draws):
             if member is not None:
                 place += self._start
             if units < 4096:
-                place += np.arange(0, place.size, units)[:, None]
-                counts = np.bincount(place.ravel(), minlength=place.size).reshape(place.shape)
+                place += units * np.arange(len(rows))[:, None]
+                counts = np.bincount(place.ravel(), minlength=units * len(rows)).reshape(len(rows), units)
             else:
                 counts = np.array([np.bincount(row, minlength=units) for row in place])
             if member is not None:

@@ -14,6 +14,7 @@ from .ranks import critical_difference as critical_difference
 from .ranks import friedman_test as friedman_test
 from .ranks import nemenyi_test as nemenyi_test
 from .ranks import wilcoxon_test as wilcoxon_test
+from .sites import meta_analysis as meta_analysis
 from .spread import levene_test as levene_test
 from .spread import obrien_test as obrien_test
 from .spread import pitman_morgan_test as pitman_morgan_test

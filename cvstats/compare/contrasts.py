@@ -24,7 +24,7 @@ from cvstats.select import Mixture, ranking, select_best
 
 from .batch import in_cells
 from .configurations import family
-from .location import wald
+from .location import check_size, wald
 
 # A draw's out-of-bag samples are .368 N of the N: over draws their mean varies 1/.368 - 1 times as much as the mean
 # of all N over data sets. KAPPA covers what refitted models add, as in the calibrated interval of the winner.
@@ -41,6 +41,7 @@ def contrast(
     by: str | Metric | None = None,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
     average: str = "pooled",
+    margin: float | None = None,
     level: float = 0.95,
     draws: xr.DataArray | None = None,
     times: int = 1000,
@@ -78,6 +79,9 @@ def contrast(
         as ``{"learner": "svm"}``; or a strategy that takes all configurations, such as `select_best` or `ensemble`.
     by, adjust, average : as in `bbc`
         What chooses, what is done with predictions, and how folds are averaged, for both sides.
+    margin : float, optional
+        The largest difference that would not matter, in the unit of the metric and named before looking; adds tests of
+        non-inferiority (a is worse than b by less) and equivalence (neither is better by as much).
     level : float
         Confidence level.
     draws, times, rng : as in `bbc`
@@ -94,7 +98,9 @@ def contrast(
     Dataset
         ``estimate, std_error, conf_low, conf_high, bound_low, bound_high, statistic, df, p_value``; ``estimate_a`` and
         ``estimate_b``; ``naive`` (difference of the scores of the selected), ``selected_a, selected_b``; ``n_draws``.
-        Sides that mix have ``share_a`` and ``share_b``.
+        Sides that mix have ``share_a`` and ``share_b``. With `margin` also ``p_noninferior`` (one-sided; small: a is
+        not worse than b by the margin, whichever direction of the metric is better) and ``p_equivalent`` (the larger of
+        two one-sided tests; small: they differ by less). The limits at level 1 - 2 alpha say the same at alpha.
 
     Notes
     -----
@@ -105,6 +111,7 @@ def contrast(
     ----------
     Tsamardinos, Greasidou, Borboudakis (2018), Machine Learning 107, 1895-1922.
     https://doi.org/10.1007/s10994-018-5714-4
+    Schuirmann (1987), doi:10.1007/BF01068419, for two one-sided tests.
 
     Examples
     --------
@@ -115,6 +122,9 @@ def contrast(
     >>> tuned = cs.contrast(cube, "accuracy", a=list(names[:10]), b=list(names[10:]), rng=1)
     >>> bool(tuned.conf_low < tuned.estimate < tuned.conf_high), int(one.df)
     (True, 199)
+    >>> same = cs.contrast(cube, "accuracy", a=names[0], b=names[1], margin=0.1, rng=1)
+    >>> bool(same.p_noninferior <= same.p_equivalent)
+    True
     >>> cube = cs.example_cube().isel(repeat=0)
     >>> worth = cs.contrast(cube, "brier", a=cs.ensemble(10), b=cs.select_best, times=100, rng=1)
     >>> bool(worth.conf_low < worth.estimate < worth.conf_high)
@@ -122,6 +132,7 @@ def contrast(
     """
     check_cube(cube)
     level = check_level(level)
+    check_size(margin, "margin")
     check_draws(times, draws)
     notes: list[str] = []
     default = select_best if select is None else select
@@ -151,6 +162,8 @@ def contrast(
         noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
         tested = error if error > noise and df > 0 else np.nan
         out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
+        if margin is not None:
+            out |= _within(bound.sign * out["estimate"], tested, df, margin)
         out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum())}
         coords = {"configuration": pair["configuration"].variable} if {"share_a", "share_b"} & set(sides) else {}
         return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out, coords=coords)
@@ -162,10 +175,19 @@ def contrast(
     warn_once("contrast", notes)
     kind = "contrast of tuned families" if plain_choice else "contrast of decisions"
     kind = "paired bootstrap contrast" if single else kind
-    said = {"by": by and chooser.name, "adjust": rules[0].adjust and rules[0].adjust.name}
+    said: dict[str, Any] = {"by": by and chooser.name, "adjust": rules[0].adjust and rules[0].adjust.name}
     sides = {"a": getattr(a, "name", a), "b": getattr(b, "name", b)}
-    call = call_text("contrast", metric=bound.name, **sides, **said, level=level, times=times, rng=rng, strata=strata)
+    said |= {"margin": margin, "level": level, "times": times, "rng": rng, "strata": strata}
+    call = call_text("contrast", metric=bound.name, **sides, **said)
     return result(out, method=kind, metric=bound.name, conf_level=level, interval="t", call=call, cube=cube)
+
+
+def _within(gain: float, error: float, df: float, margin: float) -> dict[str, float]:
+    """Return the p-values against "a is worse by the margin or more" and against "either is"."""
+    from scipy.special import stdtr
+
+    worse, better = float(stdtr(df, -(gain + margin) / error)), float(stdtr(df, (gain - margin) / error))
+    return {"p_noninferior": worse, "p_equivalent": max(worse, better)}
 
 
 def check_draws(times: int, draws: Any) -> None:

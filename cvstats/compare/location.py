@@ -93,13 +93,18 @@ def corrected_t_test(
     *,
     other: xr.DataArray | None = None,
     test_fraction: float,
+    rope: float | None = None,
     level: float = 0.95,
 ) -> xr.Dataset:
     """Test whether the mean of cross-validated scores (or of their paired difference) is zero.
 
     The estimand is the mean over random splits. Scores of splits whose training sets overlap are correlated, so the
     variance of their mean is not ``s**2 / J`` but about ``(1 / J + n_test / n_train) * s**2`` (Nadeau and Bengio);
-    the statistic is referred to Student's t on ``J - 1`` degrees of freedom.
+    the statistic is referred to Student's t on ``J - 1`` degrees of freedom. The limits use the same variance.
+
+    With `rope` also the Bayesian correlated t-test: the posterior of the mean, under the usual flat prior, is that very
+    t distribution around the estimate, and its mass is given below, within and above the region of practical
+    equivalence.
 
     Parameters
     ----------
@@ -111,13 +116,17 @@ def corrected_t_test(
         Scores of the other configuration on the same splits; the test is then of ``x - other``.
     test_fraction : float
         ``n_test / (n_test + n_train)``, so ``1 / k`` for (repeated) k-fold.
+    rope : float, optional
+        A (mean) difference of at most this size is taken for none, such as 0.01 of accuracy.
     level : float
         Confidence level.
 
     Returns
     -------
     Dataset
-        As `t_test`, always two-sided.
+        As `t_test`, always two-sided. With `rope` also ``p_left``, ``p_rope`` and ``p_right``, the posterior
+        probabilities that the mean is below ``-rope``, within, and above ``rope``; scores that do not vary have all of
+        it at their mean.
 
     Notes
     -----
@@ -128,6 +137,8 @@ def corrected_t_test(
     ----------
     Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52, 239-281.
     https://doi.org/10.1023/A:1024068626366
+    Corani, Benavoli (2015), doi:10.1007/s10994-015-5486-z, and Benavoli, Corani, Demsar, Zaffalon (2017), Journal of
+    Machine Learning Research 18, 77, for the Bayesian test.
 
     Examples
     --------
@@ -139,6 +150,9 @@ def corrected_t_test(
     >>> honest = cs.corrected_t_test(a, "fold", other=b, test_fraction=1 / 5)
     >>> round(float(plain.p_value), 3), round(float(honest.p_value), 3)
     (0.051, 0.141)
+    >>> known = cs.corrected_t_test(a, "fold", other=b, test_fraction=1 / 5, rope=0.01)
+    >>> [round(float(known[name]), 3) for name in ("p_left", "p_rope", "p_right")]
+    [0.028, 0.159, 0.813]
     """
     level = check_level(level)
     if not is_number(test_fraction) or not 0 < test_fraction < 1:
@@ -146,10 +160,32 @@ def corrected_t_test(
             "`test_fraction` must be a number strictly between 0 and 1: n_test / (n_test + n_train), which is 1/k for "
             f"k folds; got {test_fraction!r}."
         )
+    check_size(rope, "rope", at_least=True)
     data = batch(x, dim, other=other)
-    call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, level=level)
+    call = call_text("corrected_t_test", dim=dim, test_fraction=test_fraction, rope=rope, level=level)
     overlap = float(test_fraction / (1 - test_fraction))
-    return _t_test(data, "corrected resampled t-test", level, call, overlap=overlap)
+    out = _t_test(data, "corrected resampled t-test", level, call, overlap=overlap)
+    return out if rope is None else out.assign(_posterior(out, rope))
+
+
+def check_size(value: float | None, argument: str, *, at_least: bool = False) -> None:
+    """Raise unless a difference that matters is a finite number above zero, or `at_least` zero."""
+    if value is not None and not (is_number(value) and 0 <= value < np.inf and (at_least or value > 0)):
+        least = "of at least 0" if at_least else "above 0"
+        raise InputError(f"`{argument}` must be a finite number {least}, in the unit of the scores; got {value!r}.")
+
+
+def _posterior(out: xr.Dataset, rope: float) -> dict[str, xr.DataArray]:
+    """Return the mass of the posterior below, within and above the region of practical equivalence."""
+    from scipy.special import stdtr
+
+    mean, error, df = out["estimate"], out["std_error"], out["n"] - 1.0
+    flat = out["statistic"].isnull() & error.notnull()  # no variation: all mass at the mean
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left, right = (
+            xr.apply_ufunc(stdtr, df, -(rope + far) / error).where(~flat, far < -rope) for far in (mean, -mean)
+        )
+    return {"p_left": left, "p_rope": 1 - left - right, "p_right": right}
 
 
 class Moments(NamedTuple):

@@ -16,7 +16,7 @@ def aligned(
     other: xr.DataArray,
     to: xr.DataArray | xr.Dataset,
     argument: str,
-    dims: Sequence[Hashable] = ("sample", "configuration", "label_class"),
+    dims: Sequence[Hashable] = ("sample", "configuration", "label_class", "horizon"),
     *,
     owner: str = "the cube",
 ) -> xr.DataArray:

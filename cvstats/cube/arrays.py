@@ -36,7 +36,8 @@ KINDS = ("label", "score", "probability", "value")
 SETTLED = ("kind", "positive", "threshold", "classes")  # the scalar coordinates that say what was settled
 BESIDE = ("label", "fold", "group", "weight", "event")  # coordinates of the samples
 REPEATS = ("repeat", "partner", "inner_repeat")
-CORE = {"sample", "configuration", *REPEATS, "label_class"}
+PLANES = ("label_class", "horizon")  # a prediction is one value for each class, or for each horizon
+CORE = {"sample", "configuration", *REPEATS, *PLANES}
 LARGEST = 1e50  # of labels and predicted numbers: the cubes of their squared errors are still numbers
 TILE = 65_536  # numbers looked at while they are in the cache
 PART = 16_000_000  # predictions of a block in memory
@@ -112,8 +113,40 @@ def check_form(cube: xr.DataArray) -> str:
         if not index.is_unique:
             twice = index[index.duplicated()].unique()
             raise InputError(f"{dim} names must be unique; found more than once: {show(twice)}.")
+    _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
+
+
+def folds_of(cube: xr.DataArray, what: str) -> xr.DataArray:
+    """Return the fold coordinate, or say why it is not what by-fold averages need."""
+    if "fold" not in cube.coords:
+        raise InputError(f"{what} needs the coordinate 'fold'; give as_cube(..., folds=...).")
+    if "configuration" in cube["fold"].dims:
+        raise InputError(
+            f"{what} compares configurations fold by fold, but they were split in different ways (coordinate 'fold' "
+            "has the dimension 'configuration'). Pooled methods take such cubes: cvt, bbc and winner as they are."
+        )
+    return cube["fold"]
+
+
+def _check_horizon(cube: xr.DataArray, kind: str) -> None:
+    """Raise unless predictions at horizons are those of survival times."""
+    coords = cube.coords.variables
+    if "horizon" in cube.dims and ("event" not in coords or kind == "value"):
+        raise InputError(
+            "the dimension 'horizon' is for survival: risks (kind='score') or survival probabilities "
+            "(kind='probability') at times, with as_cube(event=...). Rename it if it means something else."
+        )
+    if "event" in coords and kind == "probability" and "horizon" not in coords:
+        raise InputError(
+            "survival probabilities need the times they are for: a dimension 'horizon', or a single coordinate, in a "
+            "DataArray of predictions. Risks that are no such probabilities have kind='score'."
+        )
+    if "event" in coords and "horizon" in coords:
+        times = coords["horizon"].values
+        if times.dtype.kind not in "fiu" or not np.all(np.isfinite(times)):
+            raise InputError(f"coordinate 'horizon' must hold times, as the labels do; found {show(np.ravel(times))}.")
 
 
 def check_beside(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
@@ -270,9 +303,9 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         flat = wide.transpose(*shape).values.reshape(cube.sizes["sample"], -1)
         y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     repeats = [dim for dim in REPEATS if dim in cube.dims]
-    classes = [dim for dim in ("label_class",) if dim in cube.dims]
-    p = cube.variable.transpose(*classes, "sample", ..., "configuration", *repeats).data
-    p = p.reshape(*p.shape[: len(classes) + 1], -1, math.prod(cube.sizes[dim] for dim in repeats))
+    planes = [dim for dim in PLANES if dim in cube.dims]
+    p = cube.variable.transpose(*planes, "sample", ..., "configuration", *repeats).data
+    p = p.reshape(*p.shape[: len(planes) + 1], -1, math.prod(cube.sizes[dim] for dim in repeats))
     event, weight, threshold, complexity = (
         coords[name].values.astype(float) if name in coords else None
         for name in ("event", "weight", "threshold", "complexity")
@@ -292,6 +325,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         rows=np.ones(cube.sizes["sample"], bool),
         eligible=np.ones(p.shape[-2], bool),
         compete=compete,
+        horizon=coords["horizon"].values.astype(float).reshape(-1) if "horizon" in coords else None,
         names=coords["configuration"].values,
         complexity=complexity,
     )

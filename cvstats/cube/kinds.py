@@ -36,9 +36,10 @@ def settle(
     label = coords["label"]
     found = unique(label.values)
     survival = "event" in coords
-    if survival and kind not in ("score", "value"):
+    if survival and kind not in ("score", "value", "probability"):
         raise InputError(
-            "`kind` must be given with `event`: 'score' for risk (higher = earlier event), 'value' for predicted time."
+            "`kind` must be given with `event`: 'score' for risk (higher = earlier event), 'value' for predicted time, "
+            "'probability' for the probability to survive a `horizon`."
         )
     kind = kind or _infer(data, label, found)
     _check_threshold(threshold, kind)

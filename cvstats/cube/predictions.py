@@ -74,6 +74,8 @@ def named_predictions(
         coords[dim] = variable
     if "label_class" in data.dims and "label_class" not in coords:
         raise InputError("`predictions` has a dimension 'label_class' without names; give them as `classes=`.")
+    if "horizon" in data.dims and "horizon" not in coords:
+        raise InputError("`predictions` has a dimension 'horizon' without times; give them as its coordinate.")
     return data, coords
 
 

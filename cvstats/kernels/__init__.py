@@ -8,6 +8,7 @@ from .pairs import PairKernel
 from .problem import Kernel, LabelCheck, Problem
 from .ranks import RankKernel
 from .sums import SumKernel
+from .survival import PARTS, CensoredKernel
 
 __all__ = ["KERNELS", "Kernel", "LabelCheck", "Problem"]
 
@@ -18,6 +19,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "auc": RankKernel,
     "average_precision": RankKernel,
     "concordance": PairKernel,
+    **dict.fromkeys(PARTS, CensoredKernel),
     "custom": CustomKernel,
     **dict.fromkeys(STATISTICS, ColumnKernel),
 }

@@ -71,6 +71,10 @@ class PairKernel(Kernel):
         w = counts if self.weight is None else counts * self.weight[self.order]
         return np.ascontiguousarray(w, dtype=float if w.dtype.kind == "f" else self.exact)
 
+    def _leading(self, w: np.ndarray) -> np.ndarray:
+        """Return what samples weigh as the earlier of a pair."""
+        return w
+
     def _scores(self, start: int, stop: int, w: np.ndarray, comparable: np.ndarray) -> np.ndarray:
         """Return the concordance (configuration, draw) of some configurations, averaged over repeats."""
         columns = slice(start * self.r, stop * self.r)
@@ -88,10 +92,11 @@ class PairKernel(Kernel):
     def _twice(self, risk: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return twice the weight of concordant pairs (column, draw), tied risks counting once; NaN pairs with none."""
         n, columns = risk.shape
-        total = np.zeros((columns, len(w)))
+        total, lead = np.zeros((columns, len(w))), self._leading(w)
         fast = accelerator(columns, n * n // 32, len(w))
         if fast is not None:
-            fast.concordant(_ranks(risk), self.rank, self.event, np.ascontiguousarray(w.T, dtype=float), total)
+            sides = np.ascontiguousarray(lead.T, dtype=float), np.ascontiguousarray(w.T)
+            fast.concordant(_ranks(risk), self.rank, self.event, *sides, total)
             return total
         for start in range(0, n, TILE):
             events = np.flatnonzero(self.event[start : start + TILE]) + start
@@ -107,7 +112,7 @@ class PairKernel(Kernel):
                     share *= time < self.rank[at : at + TILE]
                 above += share.reshape(len(above), -1) @ w[:, at : at + TILE].T
             above = above.reshape(columns, len(events), len(w))
-            total += np.einsum("cib,bi->cb", above, w[:, events], dtype=float)
+            total += np.einsum("cib,bi->cb", above, lead[:, events], dtype=float)
         return total
 
 

@@ -22,7 +22,7 @@ class Problem:
     Attributes
     ----------
     y : (n,) or (n, m) codes (binary: 1 = positive), numbers or times; two axes when labels differ between columns.
-    p : (n, m, r) predictions as they were saved, or (k, n, m, r) with one plane per class; NaN where missing.
+    p : (n, m, r) predictions as they were saved, or (k, n, m, r), a plane per class or horizon; NaN where missing.
     weight : (n,) case weights or None.
     event : (n,) 1 = observed, or None.
     n_classes : number of classes, 0 for numeric labels.
@@ -33,6 +33,7 @@ class Problem:
     partners : predictions of a sample in one repeat, where classes were sampled separately: the last axis of `p` is
         repeats x partners.
     fold : (repeat, fold, n) which samples each fold of a repeat holds, where choosing averages over folds; else None.
+    horizon : (k,) times at which survival is predicted, else None.
     rows : which samples of the whole cube somebody predicted.
     eligible : (m,) which configurations predicted all of those.
     gaps : whether these lack predictions in some repeat; None while nothing is known of what is missing. It decides in
@@ -52,6 +53,7 @@ class Problem:
     model: np.ndarray | None = None
     partners: int = 1
     fold: np.ndarray | None = None
+    horizon: np.ndarray | None = None
     rows: np.ndarray = field(default_factory=UNKNOWN)
     eligible: np.ndarray = field(default_factory=UNKNOWN)
     gaps: bool | None = None
@@ -102,8 +104,8 @@ class Problem:
         block = self.p[..., rows, :, :]
         if uses == "margin":
             return np.asarray(block.astype(np.float64, copy=False) - self.threshold)
-        if uses == "survival" and self.kind == "value":
-            return np.asarray(-block)  # a predicted time: the shorter, the higher the risk
+        if uses == "survival" and self.kind in ("value", "probability"):
+            return np.asarray(-block)  # a predicted time, or the probability to survive: the less, the higher the risk
         if uses != "label":
             return np.asarray(block)
         many, narrow = self.n_classes > 2, whole and self.n_classes < 256
@@ -153,11 +155,12 @@ class LabelCheck:
     event: np.ndarray | None
     weight: np.ndarray | None
     n_classes: int
+    judging: bool = True  # whether the samples left out of a draw must hold it too
 
     def on(self, rows: np.ndarray) -> LabelCheck:
         """Return the check for some of the samples."""
         event, weight = (None if part is None else part[rows] for part in (self.event, self.weight))
-        return LabelCheck(self.requires, self.y[rows], event, weight, self.n_classes)
+        return replace(self, y=self.y[rows], event=event, weight=weight)
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
@@ -182,10 +185,10 @@ class LabelCheck:
         latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
         return np.asarray(first < latest)
 
-    def pair(self, counts: np.ndarray, judging: bool = True) -> np.ndarray:
+    def pair(self, counts: np.ndarray) -> np.ndarray:
         """Return which draws can choose (the counts) and, if they are to, judge (the samples left out)."""
         usable = self.chosen(counts)
-        return usable & self.chosen(counts == 0) if judging else usable
+        return usable & self.chosen(counts == 0) if self.judging else usable
 
     def possible(self, group: np.ndarray | None = None) -> bool:
         """Return whether some draw could be usable, so that drawing again is not futile.

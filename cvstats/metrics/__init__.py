@@ -36,15 +36,17 @@ from .numbers import brier, log_loss, mae, mse, r2, rmse, smoothed_error_rate
 from .priors import at_prior
 from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordance
 from .sets import metric_set
+from .survival import survival_auc, survival_brier, survival_observed_expected, truncated_concordance, uno_concordance
 
 __all__ = [
     "Metric", "accuracy", "as_metric", "at_prior", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision",
-    "balanced_accuracy", "bound_metric", "brier", "calibration_intercept", "calibration_slope", "concordance", "define",
-    "error_rate", "f1", "get_metric", "ici", "kappa", "log_loss", "mae", "may_choose", "mcc", "metric_set",
+    "balanced_accuracy", "bound_metric", "brier", "calibration_intercept", "calibration_slope", "concordance",
+    "define", "error_rate", "f1", "get_metric", "ici", "kappa", "log_loss", "mae", "may_choose", "mcc", "metric_set",
     "metrics_of", "mse", "negative_likelihood_ratio", "net_benefit", "npv", "observed_expected", "partial_auc",
     "positive_likelihood_ratio", "ppv", "precision", "prior_error", "prior_in_order", "r2", "recall", "resolve_prior",
     "rmse", "score", "sensitivity", "sensitivity_at", "smoothed_error_rate", "specificity", "specificity_at",
-    "traits_of", "youden",
+    "survival_auc", "survival_brier", "survival_observed_expected", "traits_of", "truncated_concordance",
+    "uno_concordance", "youden",
 ]  # fmt: skip
 
 

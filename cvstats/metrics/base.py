@@ -91,6 +91,8 @@ class Metric:
         nowhere. By default what its range allows.
     prior : tuple of float, optional
         The class probabilities at which it judges, in the order of the classes, when they are not the samples'.
+    time : float, optional
+        Of survival metrics: the horizon at which, or until which, it judges.
     target : float, optional
         The value that is best, where neither the largest nor the smallest is. Such a metric judges but never chooses.
     curve, at : str, tuple of float
@@ -127,6 +129,7 @@ class Metric:
     unlike: tuple[str, ...] = ()
     scale: str = ""
     prior: tuple[float, ...] | None = None
+    time: float | None = None
     target: float | None = None
     curve: str = ""
     at: tuple[float, ...] = ()
@@ -168,6 +171,11 @@ class Metric:
             if not survival:
                 raise InputError(
                     f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
+                )
+            if "horizon" in cube.dims and "survival_" not in self.statistic and self.family != "custom":
+                raise InputError(
+                    f"{what} ranks one prediction per sample, but the cube has several horizons "
+                    f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)."
                 )
             return
         if survival:
@@ -272,8 +280,8 @@ def as_metric(
     codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
     without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
     it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
-    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there.
-    Can be used as a decorator.
+    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there;
+    one with an argument ``event`` gets the survival status (1 observed, 0 censored). Can be used as a decorator.
 
     Parameters
     ----------
@@ -339,27 +347,33 @@ def as_metric(
     return make if function is None else make(function)
 
 
-def _by_name(function: Callable[..., float], label: Any, prediction: Any, weight: Any) -> float:
-    return function(label, prediction, sample_weight=weight)
+def _called(
+    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any
+) -> float:
+    more = {"event": event} if timed else {}
+    if weigh:
+        return function(label, prediction, **{weigh: weight}, **more)
+    return function(label, prediction, weight, **more)
 
 
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of label, prediction and weight, or refuse one that cannot weigh."""
+    """Return a function of label, prediction, weight and event, or refuse one that cannot weigh."""
     try:
         takes = inspect.signature(function)
     except (TypeError, ValueError):  # some compiled functions do not tell
-        return function
+        return functools.partial(_called, function, "", False)
+    timed = "event" in takes.parameters
     if "sample_weight" in takes.parameters:
-        return functools.partial(_by_name, function)
+        return functools.partial(_called, function, "sample_weight", timed)
     try:
-        takes.bind(0, 0, 0)
+        takes.bind(0, 0, 0, **({"event": 0} if timed else {}))
     except TypeError as error:
         raise InputError(
             f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
             " One that cannot weigh can repeat: "
             "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
         ) from None
-    return function
+    return functools.partial(_called, function, "", timed)
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
@@ -428,6 +442,8 @@ def bound_metric(
     separate = "partner" in cube.dims or ("partner" in cube.coords and cube["partner"].ndim == 0)  # or one picked out
     if separate and not any_cube:
         _refuse_separate(metric, cube)
+    if metric.uses == "survival":
+        metric.check_kind(cube)  # what draws must hold cannot be told without events
     if metric.bind is None:
         return metric
     said: list[str] = []

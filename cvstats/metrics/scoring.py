@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, folds_of, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem
@@ -93,7 +93,8 @@ def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.Dat
 
 def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray, Metric], Any]) -> Any:
     """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
-    carriers = ["weight", "event", "fold"] + (["label"] if metric.family in ("rank", "custom") else [])
+    pairs = metric.family in ("rank", "custom") or metric.uses == "survival"
+    carriers = ["weight", "event", "fold"] + (["label"] if pairs else [])
     own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
     return map_along(own, lambda part: function(part, metric), cube)
 
@@ -151,7 +152,8 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     the repeats are renumbered from 0 within each.
     """
     repeats = cube.sizes.get("repeat", 1)
-    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    fold = folds_of(cube, "averaging by fold")
+    table = fold.transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     held = table != ("" if table.dtype.kind in "UO" else -1)
     each = [np.unique(column[used]) for column, used in zip(table.T, held.T, strict=True)]
     counts = [len(names) for names in each]

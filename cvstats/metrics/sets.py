@@ -6,7 +6,8 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 
-from .base import bound_metric
+from .base import Metric, bound_metric
+from .survival import survival_auc, survival_brier
 
 SETS = {
     "binary": ("auc", "average_precision", "brier", "sensitivity", "specificity", "ppv", "npv"),
@@ -16,7 +17,7 @@ SETS = {
 }
 
 
-def metric_set(what: str | xr.DataArray) -> list[str]:
+def metric_set(what: str | xr.DataArray) -> list[str | Metric]:
     """Return the metrics that are usually reported together, for a call such as ``winner(cube, metric_set(cube))``.
 
     The first chooses unless ``by=`` names another, and all describe the one decision it makes.
@@ -29,9 +30,10 @@ def metric_set(what: str | xr.DataArray) -> list[str]:
 
     Returns
     -------
-    list of str
-        Names of metrics. "binary": discrimination (AUC, average precision), the Brier score, and sensitivity,
-        specificity and predictive values at the cube's threshold or at the one that ``adjust=cut(...)`` learns.
+    list of str or Metric
+        Names of metrics; of survival probabilities (or risks) at horizons the metrics at each. "binary": discrimination
+        (AUC, average precision), the Brier score, and sensitivity, specificity and predictive values at the cube's
+        threshold or at the one that ``adjust=cut(...)`` learns.
 
     References
     ----------
@@ -51,6 +53,9 @@ def metric_set(what: str | xr.DataArray) -> list[str]:
         return list(SETS[what])
     if "event" in what.coords:
         kind = "survival"
+        if "horizon" in what.dims:
+            makers = (survival_brier, survival_auc)[str(what.coords["kind"].item()) == "score" :]
+            return [make(time) for make in makers for time in what["horizon"].values.tolist()]
     elif str(what.coords["kind"].item()) == "value":
         kind = "regression"
     else:

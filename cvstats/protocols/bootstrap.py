@@ -440,8 +440,9 @@ def middle(metric: Metric, values: np.ndarray) -> float:
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
-    within = run.subgroup is not None and run.subgroup.grouped  # then samples are the units, not groups
-    asked.doubts.add(cube.drop_vars("group", errors="ignore") if within else cube, out.problem, asked.by, choice.scores)
+    units = {"group", run.subgroup.name} if run.subgroup is not None and run.subgroup.grouped else set()
+    known = cube.drop_vars(units, errors="ignore")  # samples are then the units, not groups
+    asked.doubts.add(known, out.problem, asked.by, choice.scores)
     total, lost = len(out.usable), int((~out.usable).sum())
     if lost:
         asked.notes.append(f"{lost} of {total} draws could not be used and were skipped")

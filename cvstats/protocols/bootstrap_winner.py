@@ -151,7 +151,7 @@ def winner(
             "regime='holdout' is for one configuration picked by its pooled score and judged by the same metric; "
             "leave out `by`, `adjust`, `subgroup`, mixtures and average='fold', or use regime='cv'."
         )
-    estimator = _estimator(cube, asked, inner, regime)
+    estimator = estimator_of(cube, asked, inner, regime)
     if inner is not None:
         inner = check_inner(_same_repeats(cube, inner), inner)
         if cube.sizes["configuration"] == 1:
@@ -166,17 +166,22 @@ def winner(
             )
 
     def one(part: xr.DataArray, inside: xr.DataArray | None) -> xr.Dataset:
-        run = bootstrap_run(part, asked)
-        cases = _estimates(run, part, estimator, inside, asked)
-        cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
-        return assemble(replace(run, cases=cases), part, asked, estimator)
+        return assemble(winner_run(part, asked, estimator, inside), part, asked, estimator)
 
     out = map_batches(one, cube, inner if estimator == "bbc_ncv" else None)
     said = {"regime": regime, "times": times, "rng": rng, "level": level, "interval": asked.interval.name}
     return finished(estimator, asked, out, cube, **said)
 
 
-def _estimator(cube: xr.DataArray, asked: Request, inner: xr.DataArray | None, regime: str) -> str:
+def winner_run(cube: xr.DataArray, asked: Request, estimator: str, inner: xr.DataArray | None = None) -> Run:
+    """Return the bootstrap of a cube without batch dims, with the estimates of an estimator."""
+    run = bootstrap_run(cube, asked)
+    cases = _estimates(run, cube, estimator, inner, asked)
+    cases = [replace(case, evidence=replace(case.evidence, estimator=estimator)) for case in cases]
+    return replace(run, cases=cases)
+
+
+def estimator_of(cube: xr.DataArray, asked: Request, inner: xr.DataArray | None = None, regime: str = "cv") -> str:
     """Return the estimator that the saved predictions allow, one for all metrics."""
     every = (asked.by, *asked.metrics)
     if regime == "holdout":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, Rng, check_count, entropy, show, warn
+from cvstats._check import InputError, Rng, check_count, check_option, entropy, show, warn
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import batch_dims, check_cube, problem_on
@@ -27,6 +27,7 @@ def optimism_curve(
     by: str | Metric | None = None,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
     average: str = "pooled",
+    order: str = "random",
     sizes: Sequence[int] | None = None,
     draws: xr.DataArray | Draws | None = None,
     times: int = 200,
@@ -42,6 +43,9 @@ def optimism_curve(
 
     of the subsets of size m, so each bootstrap draw gives the whole curve exactly.
 
+    With ``order="tried"`` configurations were tried in the order of the cube, and m are the first m of them: the curve
+    follows the incumbent of a search, the best so far (of equals the earlier), what it claimed and what was left of it.
+
     Parameters
     ----------
     cube : DataArray
@@ -51,6 +55,8 @@ def optimism_curve(
     by, adjust, average : as in `bbc`
         What chooses, what is done with predictions, and how folds are averaged. Mixtures have no curve: in a subset
         they would be other mixtures.
+    order : {"random", "tried"}
+        Whether the order of configurations means nothing, or is that in which a search tried them.
     sizes : sequence of int, optional
         Numbers of configurations; by default about 25 from 1 to all.
     draws : DataArray, optional
@@ -63,7 +69,9 @@ def optimism_curve(
     Returns
     -------
     xarray.Dataset
-        ``naive``, ``estimate`` and ``optimism`` over ``n_configurations``.
+        ``naive``, ``estimate`` and ``optimism`` over ``n_configurations``. A search in the order tried also has
+        ``worse_than_first``, the share of draws in which the incumbent is worse on the samples left out than the
+        configuration that was tried first, usually the default (overtuning).
 
     Raises
     ------
@@ -72,12 +80,13 @@ def optimism_curve(
 
     Notes
     -----
-    The curve says what *this* set of configurations does, taken in random order; a search that tries the promising
-    ones first climbs faster. Configurations that did not predict every sample are left out.
+    In random order the curve says what *this* set of configurations does; a search that tries the promising ones first
+    climbs faster. Configurations that did not predict every sample are left out.
 
     References
     ----------
-    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4.
+    Tsamardinos, Greasidou, Borboudakis (2018), doi:10.1007/s10994-018-5714-4; Schneider, Bischl, Feurer (2025),
+    Overtuning in hyperparameter optimization, PMLR 293, 17.
 
     Examples
     --------
@@ -86,6 +95,9 @@ def optimism_curve(
     >>> curve = cs.optimism_curve(cube, "accuracy", sizes=[1, 30], times=100, rng=1)
     >>> bool(curve.optimism[1] > curve.optimism[0])
     True
+    >>> tried = cs.optimism_curve(cube, "accuracy", order="tried", times=100, rng=1)
+    >>> float(tried.worse_than_first[0]), bool((tried.naive.diff("n_configurations") >= 0).all())
+    (0.0, True)
     >>> cube = cs.example_cube().isel(repeat=0, configuration=slice(0, 20))
     >>> both = cs.optimism_curve(cube, "accuracy", adjust=cs.cut("youden"), sizes=[1, 20], times=50, rng=1)
     >>> bool(both.optimism[0] > 0)  # one configuration, but its threshold was chosen too
@@ -95,6 +107,7 @@ def optimism_curve(
     if batch_dims(cube):
         raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
     check_count(times, "times")
+    check_option(order, ("random", "tried"), "order")
     notes: list[str] = []
     (found,), chooser = metrics_of([metric], by, cube, notes)
     seed = entropy(rng)
@@ -106,8 +119,9 @@ def optimism_curve(
     else:
         weights = given_draws(draws, cube)
     if rules.plain and chooser is found:
-        return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes)
-    return curve_of(cube, found, _decided_tables(cube, found, chooser, weights, rules), seed, sizes, chooser)
+        return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes, order=order)
+    tables = _decided_tables(cube, found, chooser, weights, rules)
+    return curve_of(cube, found, tables, seed, sizes, by=chooser, order=order)
 
 
 Tables = tuple[Problem, list[np.ndarray]]
@@ -150,7 +164,9 @@ def curve_of(
     tables: Tables,
     seed: int,
     sizes: Sequence[int] | None = None,
+    *,
     by: Metric | None = None,
+    order: str = "random",
 ) -> xr.Dataset:
     """Return the curve from scores that are known already; `seed` breaks ties as in `winner`.
 
@@ -159,22 +175,41 @@ def curve_of(
     data, (inside, outside, plain) = tables
     chooser = metric if by is None else by
     wanted = _sizes(sizes, inside.shape[1])
-    share = _shares(inside.shape[1], wanted)
-    naive = share @ plain[-1][np.argsort(-chooser.sign * plain[0], kind="stable")]
-    order = ranking(chooser.sign * inside, label_keys(data.names[data.eligible]), seed)  # best in the bag first
-    honest = np.take_along_axis(outside, order, axis=1) @ share.T
+    if order == "tried":
+        naive = plain[-1][_incumbents(chooser.sign * plain[:1])[0, wanted - 1]]
+        held = _incumbents(chooser.sign * inside)[:, wanted - 1]
+        honest = np.take_along_axis(outside, held, axis=1)
+    else:
+        share = _shares(inside.shape[1], wanted)
+        naive = share @ plain[-1][np.argsort(-chooser.sign * plain[0], kind="stable")]
+        best = ranking(chooser.sign * inside, label_keys(data.names[data.eligible]), seed)  # in the bag, best first
+        honest = np.take_along_axis(outside, best, axis=1) @ share.T
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")
     dims, coords = ("n_configurations",), {"n_configurations": wanted}
     values = {"naive": naive, "estimate": estimate, "optimism": metric.optimism(naive, estimate)}
+    if order == "tried":
+        gap = metric.optimism(outside[:, :1], honest)  # how much better the first is
+        known = ~np.isnan(gap)
+        values["worse_than_first"] = (gap > 0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+    said = {"metric": metric.name, "by": by and by.name, "order": order if order != "random" else None}
     return result(
         {name: xr.DataArray(value, dims=dims, coords=coords) for name, value in values.items()},
         method="optimism_curve",
         metric=metric.name,
-        call=call_text("optimism_curve", metric=metric.name, by=by and by.name, times=len(inside), rng=seed),
+        call=call_text("optimism_curve", **said, times=len(inside), rng=seed),
         cube=cube,
     )
+
+
+def _incumbents(worth: np.ndarray) -> np.ndarray:
+    """Return (draw, number) the place of the best of the first configurations, ties to the earlier."""
+    worth = np.where(np.isnan(worth), -np.inf, worth)
+    top = np.maximum.accumulate(worth, axis=1)
+    new = np.ones(worth.shape, bool)
+    new[:, 1:] = worth[:, 1:] > top[:, :-1]
+    return np.maximum.accumulate(np.where(new, np.arange(worth.shape[1]), 0), axis=1)
 
 
 def _sizes(sizes: Sequence[int] | None, total: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import REPEATS, batch_dims
+from cvstats.cube.arrays import PLANES, REPEATS, batch_dims
 from cvstats.metrics import Metric, score
 from cvstats.select import by_value, select_best
 
@@ -18,9 +18,7 @@ Inputs = Mapping[str, xr.DataArray | None]
 
 def present(cube: xr.DataArray) -> xr.DataArray:
     """Return, over batch dims, sample and configuration, whether there is a prediction, in any repeat."""
-    there = cube.notnull()
-    if "label_class" in there.dims:
-        there = there.all("label_class")
+    there = cube.notnull().all([dim for dim in PLANES if dim in cube.dims])
     return there.any([dim for dim in REPEATS if dim in there.dims]).drop_vars("kind", errors="ignore")
 
 

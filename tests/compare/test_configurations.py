@@ -818,3 +818,37 @@ def test_best_set_names_what_did_not_predict_everything():
     assert len(record) == 1
     assert not out.in_set.values[1]
     assert np.isnan(out.p_value.values).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "error_rate"])
+@pytest.mark.parametrize("margin", [0.02, 0.3])
+def test_margin_is_two_one_sided_tests(metric, margin):
+    cube = cs.simulate_cube(80, 4, rng=3)
+    first, second = cube.configuration.values[:2]
+    out = cs.contrast(cube, metric, a=first, b=second, margin=margin, rng=1)
+    gain = out.estimate.item() * (1 if metric == "accuracy" else -1)
+    error, t = out.std_error.item(), stats.t(79)
+    assert out.p_noninferior.item() == pytest.approx(t.sf((gain + margin) / error), abs=1e-12)
+    both = max(t.sf((gain + margin) / error), t.cdf((gain - margin) / error))
+    assert out.p_equivalent.item() == pytest.approx(both, abs=1e-12)
+    inside = cs.contrast(cube, metric, a=first, b=second, level=0.9, rng=1)
+    assert (both < 0.05) == bool(-margin < inside.conf_low and inside.conf_high < margin)
+    other = cs.contrast(cube, metric, a=second, b=first, margin=margin, rng=1)
+    assert other.p_equivalent.item() == pytest.approx(both, abs=1e-12)
+
+
+def test_margin_of_what_does_not_vary_is_nan():
+    cube = cs.simulate_cube(40, 2, rng=3)
+    twins = cube.copy(data=np.repeat(cube.values[:, :1], 2, axis=1))
+    first, second = cube.configuration.values
+    with pytest.warns(cs.CvstatsWarning, match="does not vary"):
+        out = cs.contrast(twins, "accuracy", a=first, b=second, margin=0.1, rng=1)
+    assert np.isnan(out.p_noninferior)
+    assert np.isnan(out.p_equivalent)
+
+
+@pytest.mark.parametrize("margin", [0, -0.1, np.inf, "0.1"])
+def test_margin_is_a_size(margin):
+    cube = cs.simulate_cube(40, 2, rng=3)
+    with pytest.raises(cs.InputError, match="`margin` must be a finite number above 0"):
+        cs.contrast(cube, "accuracy", a=cube.configuration.values[0], b=cube.configuration.values[1], margin=margin)

@@ -291,3 +291,42 @@ def test_one_value_has_an_estimate_but_no_test():
     found = t_test(x, "trial")
     np.testing.assert_array_equal(found.estimate, [1.5, np.nan])
     assert np.isnan(found.p_value).all()
+
+
+ROPE = json.loads((Path(__file__).parents[1] / "reference" / "rope.json").read_text())
+MASS = ("p_left", "p_rope", "p_right")
+
+
+def repeated(name):
+    return xr.DataArray(ROPE[name], dims=("repeat", "fold"))
+
+
+@pytest.mark.parametrize("rope", ROPE["repeated"])
+def test_rope_equals_baycomp(rope):
+    dims = ("repeat", "fold")
+    out = corrected_t_test(repeated("x"), dims, other=repeated("y"), test_fraction=1 / 5, rope=float(rope))
+    np.testing.assert_allclose([out[name] for name in MASS], ROPE["repeated"][rope], atol=1e-10)
+    one = corrected_t_test(repeated("x")[0], "fold", other=repeated("y")[0], test_fraction=1 / 5, rope=0.01)
+    np.testing.assert_allclose([one[name] for name in MASS], ROPE["once"], atol=1e-10)
+
+
+def test_rope_maps_over_dims_and_turns_round_with_the_difference():
+    ways = [corrected_t_test(s * repeated("x"), "fold", test_fraction=0.2, rope=0.79) for s in (1, -1)]
+    assert ways[0].p_rope.dims == ("repeat",)
+    np.testing.assert_allclose(ways[0].p_left, ways[1].p_right)
+    np.testing.assert_allclose(sum(ways[0][name] for name in MASS), 1)
+
+
+def test_rope_of_what_does_not_vary_is_at_its_mean():
+    x = xr.DataArray([[0.02] * 5, [0.01] * 5, [-0.02] * 5, [0.5] + [np.nan] * 4], dims=("case", "fold"))
+    with pytest.warns(CvstatsWarning, match="no variation"):
+        out = corrected_t_test(x, "fold", test_fraction=0.2, rope=0.01)
+    np.testing.assert_array_equal(out.p_left, [0, 0, 1, np.nan])
+    np.testing.assert_array_equal(out.p_rope, [0, 1, 0, np.nan])
+    np.testing.assert_array_equal(out.p_right, [1, 0, 0, np.nan])
+
+
+@pytest.mark.parametrize("rope", [-0.1, np.inf, np.nan, "0.1", True])
+def test_rope_is_a_size(rope):
+    with pytest.raises(InputError, match="`rope` must be a finite number of at least 0"):
+        corrected_t_test(repeated("x"), "fold", test_fraction=0.2, rope=rope)

@@ -34,7 +34,7 @@ curve_of <- function(fun, d, by, draws, o, cross = FALSE) {
     rowMeans(sapply(seq_len(R), function(r) { others <- setdiff(seq_len(R), r); one_curve(fun, decide(d, by, draws[b, ] * case, o, r), out, others) - one_curve(fun, final, out, others) }))
   })
   if (fun == "calibration_curve") change[is.nan(naive) | rate < min(final$data$pred, na.rm = TRUE) | rate > max(final$data$pred, na.rm = TRUE), ] <- 0   # not shown
-  if (any(is.nan(change))) print(c(fun, by, n_of(d), sum(is.nan(change)))); stopifnot(!is.nan(change))
+  stopifnot(!is.nan(change))
   estimate <- naive + rowMeans(change)
   if (fun == "calibration_curve") { range_of <- range(final$data$pred, na.rm = TRUE); beyond <- rate < range_of[1] - 1e-12 | rate > range_of[2] + 1e-12; naive[beyond] <- estimate[beyond] <- NaN }
   if (fun != "decision_curve") estimate <- pmin(pmax(estimate, 0), 1)
@@ -100,9 +100,11 @@ some <- function(d, by, o, want = 20, cross = FALSE) {     # draws that choose w
 plain <- lapply(setdiff(names(sets), "repeats"), function(set) list(name = set, set = set, by = "auc", o = opts()))
 others <- list(list(name = "by_brier", set = "fine", by = "brier", o = opts()), list(name = "ensemble", set = "fine", by = "brier", o = opts(mix = ensemble(4))),
                list(name = "recalibrated", set = "fine", by = "brier", o = opts(recalibrate("logistic"))), list(name = "isotonic", set = "fine", by = "brier", o = opts(recalibrate("isotonic"))))
+WHICH <- list(roc_curve = c(sapply(c(plain, others), function(it) it$name)), precision_recall_curve = c("fine", "tied", "counted", "gaps", "score", "twenty", "ensemble"), decision_curve = c("fine", "decimal", "counted", "weighted", "gaps", "named", "recalibrated", "isotonic"),
+              calibration_curve = c("fine", "counted", "weighted", "gaps", "even", "recalibrated"))
 for (fun in names(CURVES)) for (it in c(plain, others)) {
   set <- it$set; by <- it$by; o <- it$o; d <- sets[[set]]; label <- paste(fun, it$name, sep = "_")
-  if (set == "score" && fun %in% c("calibration_curve", "decision_curve") || (set == "tied" || it$name == "isotonic") && fun == "calibration_curve") next
+  if (!(it$name %in% unlist(WHICH[[fun]]))) next
   draw_sets[[label]] <- some(d, by, o)
   extra <- list(); if (length(o$steps)) extra$adjust <- lapply(o$steps, function(s) s$json); if (!is.null(o$mix)) extra$mixture <- o$mix$json
   add(label, "curve of the decision on all samples, and anchored: plus the mean over draws of [the draw's decision - the decision on all samples], both on the samples left out; clipped, ROC made monotone by isotonic regression", fun,

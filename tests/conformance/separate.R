@@ -65,8 +65,8 @@ for (set in names(sets)) {
   if (full) add(paste0("same_model_fold_", set), "the mean over models (i, j) of their AUC", "score", c(input, list(arguments = list(average = "fold"))), list(value = sapply(seq_len(dim(d$pred)[2]), function(j) by_model(d, j, case_of(d)))))
   draw_sets[[set]] <- if (set %in% c("renumbered", "score")) draw_sets$k23 else inside(d, 20, TRUE); found <- run(d, draw_sets[[set]], FALSE)
   add(paste0("same_model_bbc_", set), "chosen in the bag, judged out of it", "bbc", c(input, list(draws = set)), found$bbc)
-  add(paste0("same_model_winner_", set), "anchored", "winner", c(input, list(draws = set, arguments = list(rng = 1))), if (set == "repeats") found$winner[c("naive", "selected", "bbc_plain")] else found$winner)
-  if (set != "gaps") { case <- case_of(d); gap <- sapply(seq_len(nrow(draw_sets[[set]])), function(b) same_model(d, 1, draw_sets[[set]][b, ] * case) - same_model(d, 2, draw_sets[[set]][b, ] * case))
+  if (set != "alone") add(paste0("same_model_winner_", set), "anchored", "winner", c(input, list(draws = set, arguments = list(rng = 1))), if (set == "repeats") found$winner[c("naive", "selected", "bbc_plain")] else found$winner)
+  if (!(set %in% c("gaps", "alone"))) { case <- case_of(d); gap <- sapply(seq_len(nrow(draw_sets[[set]])), function(b) same_model(d, 1, draw_sets[[set]][b, ] * case) - same_model(d, 2, draw_sets[[set]][b, ] * case))
     add(paste0("same_model_contrast_", set), "two configurations fixed in advance, a - b", "contrast", c(input, list(draws = set, arguments = list(a = 0, b = 1))), list(estimate = aucs(d)[1] - aucs(d)[2], std_error = sqrt(var(gap) * 24 / 23))) }
 }
 

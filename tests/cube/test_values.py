@@ -150,7 +150,8 @@ class TestKinds:
 
     def test_survival(self):
         refused("`kind` must be given with `event`: 'score' for risk", P, [5.0, 3.0, 2.0, 1.0], event=[1, 0, 1, 1])
-        refused("`kind` must be given with `event`", P, [5.0, 3.0, 2.0, 1.0], event=[1, 0, 1, 1], kind="probability")
+        refused("`kind` must be given with `event`", P, [5.0, 3.0, 2.0, 1.0], event=[1, 0, 1, 1], kind="label")
+        refused("need the times they are for", P, [5.0, 3.0, 2.0, 1.0], event=[1, 0, 1, 1], kind="probability")
         cube = cs.as_cube(P, [5.0, 3.0, 2.0, 1.0], event=[True, False, True, True], kind="score")
         assert cube["event"].dtype.kind == "i"
         assert class_names(cube) is None

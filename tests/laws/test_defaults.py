@@ -10,14 +10,15 @@ BOOTSTRAP = {"times": 1000, "level": 0.95, "select": cs.select_best, "keep_draws
 LEVEL = {"level": 0.95}
 DRAWN = {"level": 0.95, "times": 1000}
 POOLED = {"average": "pooled"}
+STRICT = {"undefined": "nan"}
 CURVE = DRAWN | {"select": cs.select_best}
 DEFAULTS = {
-    "score": {"average": "pooled"},
-    "cv": {"average": "pooled"},
-    "cvt": {"average": "pooled", "select": cs.select_best},
+    "score": POOLED | STRICT,
+    "cv": POOLED | STRICT,
+    "cvt": POOLED | STRICT | {"select": cs.select_best},
     "cvm_cv": {"average": "pooled"},
-    "tt": {},
-    "ncv": {"inner_kind": "cv", "average": "fold"},
+    "tt": STRICT,
+    "ncv": STRICT | {"inner_kind": "cv", "average": "fold", "criterion_direction": "minimize"},
     "bbc": BOOTSTRAP | POOLED | {"interval": "percentile", "ties": "first"},
     "bbcd": BOOTSTRAP | {"interval": "percentile", "ties": "first", "threshold": 0.99, "min_predictions": 50},
     "winner": BOOTSTRAP | POOLED | {"interval": "calibrated", "regime": "cv", "strata": "auto"},
@@ -25,7 +26,8 @@ DEFAULTS = {
     "separate_cv": DRAWN | {"metric": "error_rate"},
     "classical_cv": DRAWN | {"metric": "error_rate"},
     "prior_reweighted_cv": DRAWN | {"metric": "error_rate"},
-    "optimism_curve": POOLED | {"times": 200},
+    "optimism_curve": POOLED | {"times": 200, "order": "random"},
+    "precision_plan": LEVEL | {"times": 200},
     "roc_curve": CURVE | {"by": "auc"},
     "precision_recall_curve": CURVE | {"by": "auc"},
     "calibration_curve": CURVE | {"by": "log_loss", "binned": False},
@@ -49,6 +51,7 @@ DEFAULTS = {
     "friedman_test": {},
     "nemenyi_test": {},
     "critical_difference": LEVEL | {"test": "nemenyi"},
+    "meta_analysis": LEVEL | {"scale": "auto"},
     "mcnemar_test": {"distribution": "exact"},
     "delong_test": LEVEL,
     "contrast": DRAWN | POOLED | {"strata": "auto", "keep_draws": False},

@@ -138,6 +138,13 @@ def page(cube: xr.DataArray, metric: str) -> None:
         assert ">nan<" not in text.lower()
 
 
+def sites_of(cube: xr.DataArray, metric: str, seed: int) -> xr.Dataset:
+    """Return scores as if configurations were sites, some of them with a standard error."""
+    score = cs.score(cube, metric)
+    error = np.abs(score) * np.random.default_rng(seed).choice([0.0, 1e-9, 0.1, 3.0], score.shape)
+    return xr.Dataset({"estimate": score, "std_error": error})
+
+
 CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     **{name: (lambda c, m, s, name=name: getattr(cs, name)(c)) for name in METRICS},
     "prior_error": lambda c, m, s: cs.score(c, cs.prior_error([0.5, 0.01, {0: 0.3, 1: 0.7}][s % 3])),
@@ -183,11 +190,17 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
     "report_text": lambda c, m, s: cs.report_text(c, m, times=40, format=["text", "latex", "markdown"][s % 3]),
     "summary": lambda c, m, s: str(cs.summary(c, m, times=40)) if s % 2 else str(cs.summary(cs.cvt(c, m))),
     "report_html": lambda c, m, s: page(c, m) if s % 4 == 0 else None,
+    "meta_analysis": lambda c, m, s: cs.meta_analysis(
+        sites_of(c, m, s), "configuration", scale=["auto", "none"][s % 2]
+    ),
+    "plot_forest": lambda c, m, s: _axes(lambda: cs.plot_forest(sites_of(c, m, s))),
     "plot_bias": lambda c, m, s: _axes(lambda: cs.plot_bias(rate_of(c).expand_dims(size=[1]))),
     "plot_intervals": lambda c, m, s: _axes(lambda: cs.plot_intervals(cs.bind(cs.cvt(c, m), cs.bbc(c, m, **QUICK)))),
     "plot_win_rates": lambda c, m, s: _axes(lambda: cs.plot_win_rates(cs.bbc(c, m, **QUICK))),
     "plot_optimism": lambda c, m, s: _axes(lambda: cs.plot_optimism(cs.optimism_curve(c, m, **QUICK))),
     "plot_dropping": lambda c, m, s: _axes(lambda: cs.plot_dropping(cs.bbcd(c, m, min_predictions=2, **QUICK))),
+    "plot_configurations": lambda c, m, s: _axes(lambda: cs.plot_configurations(cs.best_set(c, m, **QUICK))),
+    "plot_scores_by": lambda c, m, s: _axes(lambda: cs.plot_scores_by(cs.score(c, m), "configuration")),
     "plot_roc": lambda c, m, s: _axes(lambda: cs.plot_roc(cs.roc_curve(c, **QUICK))),
     "plot_precision_recall": lambda c, m, s: _axes(
         lambda: cs.plot_precision_recall(cs.precision_recall_curve(c, **QUICK))
@@ -196,8 +209,6 @@ CUBES: dict[str, Callable[[xr.DataArray, str, int], Any]] = {
         lambda: cs.plot_calibration(cs.calibration_curve(c, binned=s % 2 > 0, **QUICK))
     ),
     "plot_decision": lambda c, m, s: _axes(lambda: cs.plot_decision(cs.decision_curve(c, **QUICK))),
-    "plot_configurations": lambda c, m, s: _axes(lambda: cs.plot_configurations(cs.best_set(c, m, **QUICK))),
-    "plot_scores_by": lambda c, m, s: _axes(lambda: cs.plot_scores_by(cs.score(c, m), "configuration")),
     "plot_prior": lambda c, m, s: _axes(lambda: cs.plot_prior(cs.prior_curve(separate_of(c, s), **QUICK))),
 }
 ESTIMATES = {

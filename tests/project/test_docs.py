@@ -23,10 +23,10 @@ pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is 
 WITHOUT_PAPER = {
     "InputError", "CvstatsWarning", "Metric",
     "read_predictions", "load_report", "read_cube", "write_cube", "compact_cube", "as_cube", "check_cube", "train_test",
-    "as_metric", "read_scores", "score", "tidy", "bind", "confint", "augment", "format_table", "report_html", "summary",
-    "plot_bias", "plot_calibration", "plot_configurations", "plot_coverage", "plot_decision", "plot_dropping",
-    "plot_intervals", "plot_optimism", "plot_precision_recall", "plot_prior", "plot_roc", "plot_scores_by",
-    "plot_win_rates",
+    "as_metric", "augment", "bind", "confint", "format_table", "plot_bias", "plot_calibration", "plot_configurations",
+    "plot_coverage", "plot_decision", "plot_dropping", "plot_intervals", "plot_optimism", "plot_precision_recall",
+    "plot_prior", "plot_roc", "plot_scores_by", "plot_win_rates", "read_scores", "report_html", "score", "summary",
+    "tidy",
 }  # fmt: skip
 # numpydoc's checks that contradict our conventions
 IGNORED = {

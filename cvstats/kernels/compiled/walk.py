@@ -138,17 +138,21 @@ def average_precision(
 
 
 @_compiled
-def concordant(rank: np.ndarray, time: np.ndarray, event: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+def concordant(
+    rank: np.ndarray, time: np.ndarray, event: np.ndarray, lead: np.ndarray, weights: np.ndarray, out: np.ndarray
+) -> None:
     """Add twice the weight of concordant pairs, tied risks once, to `out` (column, draw).
 
-    Samples are in order of time. Walking backwards, a Fenwick tree over the ranks of a column (from 1; 0 is missing)
-    holds the weight of all that outlive the sample at hand; those of one time are looked up before any of them enters.
+    The earlier of a pair weighs `lead`. Samples are in order of time. Walking backwards, a Fenwick tree over the ranks
+    of a column (from 1; 0 is missing) holds the weight of all that outlive the sample at hand; those of one time are
+    looked up before any of them enters.
     """
     n, draws = weights.shape
     for first in range(0, draws, LANES):
         lanes = min(LANES, draws - first)
         w = np.ascontiguousarray(weights[:, first : first + lanes])
-        tree, beside, below = np.empty((n + 1, lanes)), np.empty((n + 1, lanes)), np.empty(lanes)
+        tree, beside = np.empty((n + 1, lanes), w.dtype), np.empty((n + 1, lanes), w.dtype)
+        below = np.empty(lanes, w.dtype)  # narrow numbers where sums are exact in them; products are not
         for c in range(len(rank)):
             tree[:] = 0.0
             beside[:] = 0.0
@@ -167,7 +171,7 @@ def concordant(rank: np.ndarray, time: np.ndarray, event: np.ndarray, weights: n
                             below[b] += tree[k, b]
                         k -= k & -k
                     for b in range(lanes):
-                        out[c, first + b] += w[i, b] * (2.0 * below[b] + beside[rank[c, i], b])
+                        out[c, first + b] += lead[i, first + b] * (2.0 * below[b] + beside[rank[c, i], b])
                 for i in range(start, stop):
                     k = rank[c, i]
                     for b in range(lanes):

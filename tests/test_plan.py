@@ -1,0 +1,153 @@
+"""precision_plan: at the size at hand it is `winner`; by hand; and validated by predicting from half of the samples."""
+
+import numpy as np
+import pytest
+
+import cvstats as cs
+from cvstats.resample import Bootstrap
+
+SEED = {"times": 100, "rng": 7}
+
+
+def binormal(n, c, seed):
+    """Return probabilities of `c` configurations with correlated errors."""
+    rng = np.random.default_rng(seed)
+    y, d = (rng.random(n) < 0.4).astype(int), np.linspace(0.8, 1.2, c)
+    noise = np.sqrt(0.6) * rng.normal(size=(n, 1)) + np.sqrt(0.4) * rng.normal(size=(n, c))
+    return cs.as_cube(1 / (1 + np.exp(0.4 - d * (noise + d * y[:, None] - d / 2))), y, kind="probability")
+
+
+def numbers(n, c, seed):
+    """Return predicted numbers with an error that all configurations share and one of their own."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    own = np.linspace(0.6, 1, c) * rng.normal(size=(n, c))
+    return cs.as_cube(y[:, None] + 0.6 * rng.normal(size=(n, 1)) + own, y, kind="value")
+
+
+DESIGNS = {
+    "independent": (lambda seed: cs.simulate_cube(100, 100, rng=seed), "accuracy"),
+    "copula": (lambda seed: cs.simulate_cube(200, 50, dependence=0.5, rng=seed), "accuracy"),
+    "binormal": (lambda seed: binormal(160, 20, seed), "auc"),
+    "numbers": (lambda seed: numbers(120, 30, seed), "mse"),
+}
+BUNDLED = {"breast_cancer": "auc", "diabetes": "mse", "iris": "accuracy"}
+
+
+def half(cube, rng):
+    """Return half of the samples, of every class if there are few."""
+    label = cube["label"].values
+    layer = label if len(np.unique(label)) < 10 else np.zeros(len(label))
+    rows = [np.flatnonzero(layer == value) for value in np.unique(layer)]
+    return cube.isel(sample=np.sort(np.concatenate([rng.choice(one, len(one) // 2, replace=False) for one in rows])))
+
+
+def width(cube, metric, seed):
+    out = cs.winner(cube, metric, times=200, rng=seed)
+    return out.conf_high.item() - out.conf_low.item()
+
+
+def planned(cube, metric, seed):
+    """Return the width for all samples as predicted from half of them."""
+    pilot = half(cube, np.random.default_rng(seed))
+    return cs.precision_plan(pilot, metric, n=cube.sizes["sample"], times=200, rng=seed).width.item()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cvstats.CvstatsWarning")
+@pytest.mark.parametrize("name", DESIGNS)
+def test_widths_predicted_from_half_of_the_samples(name):
+    make, metric = DESIGNS[name]
+    cubes = [make(seed) for seed in range(30)]
+    both = [[each(cube, metric, seed) for seed, cube in enumerate(cubes)] for each in (planned, width)]
+    assert np.mean(both[0]) / np.mean(both[1]) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cvstats.CvstatsWarning")
+@pytest.mark.parametrize("name", BUNDLED)
+def test_widths_of_bundled_cubes(name):
+    cube, metric = cs.example_cube(name), BUNDLED[name]
+    each = [planned(cube, metric, seed) for seed in range(12)]
+    assert np.mean(each) / width(cube, metric, 1) == pytest.approx(1, abs=0.1)
+
+
+CUBES = {
+    "accuracy": lambda: cs.simulate_cube(60, 10, rng=1),
+    "auc": lambda: binormal(60, 6, 1),
+    "mse": lambda: numbers(50, 6, 1),
+}
+
+
+@pytest.mark.parametrize("metric", CUBES)
+def test_at_the_size_at_hand_it_is_winner(metric):
+    cube = CUBES[metric]()
+    plan, out = cs.precision_plan(cube, metric, n=cube.sizes["sample"], **SEED), cs.winner(cube, metric, **SEED)
+    assert plan.width.item() == pytest.approx(out.conf_high.item() - out.conf_low.item(), abs=1e-12)
+    assert plan.win_rate.item() == pytest.approx(out.win_rate.sel(configuration=out.selected).item())
+
+
+def test_another_metric_chooses():
+    cube = binormal(60, 6, 1)
+    plan = cs.precision_plan(cube, "brier", by="auc", n=60, **SEED)
+    out = cs.winner(cube, "brier", by="auc", **SEED)
+    assert plan.width.item() == pytest.approx(out.conf_high.item() - out.conf_low.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "mse"])
+def test_win_rate_and_regret_by_hand(metric):
+    cube = CUBES[metric]()
+    n = cube.sizes["sample"]
+    draws = Bootstrap(n, 100, 7, ratio=0.5).block(0, 100)[0]
+    assert (draws.sum(axis=1) == n // 2).all()
+    sign = 1 if metric == "accuracy" else -1
+    loss = cube == cube["label"] if metric == "accuracy" else (cube - cube["label"]) ** 2
+    worth = loss.mean("sample").values
+    table = sign * draws @ loss.transpose("sample", "configuration").values.astype(float)
+    best = np.isclose(table, table.max(axis=1, keepdims=True), rtol=1e-12)
+    plan = cs.precision_plan(cube, metric, n=[n // 2], **SEED)
+    wins = best[:, np.argmax(sign * worth)]
+    assert wins[best.sum(axis=1) == 1].mean() == pytest.approx(plan.win_rate.item(), abs=(best.sum(axis=1) > 1).mean())
+    if metric == "mse":  # no ties
+        want = np.mean(sign * (worth[np.argmin(worth)] - worth[table.argmax(axis=1)]))
+        assert plan.regret.item() == pytest.approx(want, abs=1e-12)
+
+
+def test_more_samples_are_better():
+    plan = cs.precision_plan(binormal(80, 8, 2), "auc", n=[20, 80, 320, 5000], rng=1)
+    assert plan.n_samples.values.tolist() == [20, 80, 320, 5000]
+    assert (plan.width.diff("n_samples") < 0).all()
+    assert (plan.win_rate.diff("n_samples") > 0).all()
+    assert (plan.regret.diff("n_samples") < 0).all()
+    assert (plan.regret >= 0).all()
+    assert plan.width[-1].item() == pytest.approx(plan.width[-2].item() / 4, rel=0.15)  # 1/n of the variance
+    assert (plan.method.item(), plan.metric.item(), plan.interval.item()) == ("precision_plan", "auc", "calibrated")
+
+
+def test_draws_of_another_size_stay_within_class_and_keep_groups_whole():
+    strata, group = np.repeat([0, 1], [30, 10]), np.repeat(np.arange(10), 4)
+    counts = Bootstrap(40, 64, 1, strata=strata, ratio=2.5).block(0, 64)[0]
+    assert (counts[:, :30].sum(axis=1) == 75).all()
+    assert (counts[:, 30:].sum(axis=1) == 25).all()
+    counts = Bootstrap(40, 64, 1, group=group, ratio=0.5).block(0, 64)[0]
+    assert (counts.reshape(64, 10, 4) == counts.reshape(64, 10, 4)[:, :, :1]).all()
+    assert (counts.sum(axis=1) == 20).all()
+    assert np.array_equal(
+        Bootstrap(40, 64, 1, ratio=0.7).block(0, 64)[0][5:9], Bootstrap(40, 64, 1, ratio=0.7).block(5, 9)[0]
+    )
+
+
+def test_groups_and_batches():
+    cube = cs.simulate_cube(40, 5, rng=1).drop_vars("fold").assign_coords(group=("sample", np.repeat(np.arange(10), 4)))
+    plan, out = cs.precision_plan(cube, "accuracy", n=40, **SEED), cs.winner(cube, "accuracy", **SEED)
+    assert plan.width.item() == pytest.approx(out.conf_high.item() - out.conf_low.item(), abs=1e-12)
+    both = cube.expand_dims(dataset=["x", "y"])
+    batched = cs.precision_plan(both, "accuracy", n=40, **SEED)
+    assert batched.width.dims == ("dataset", "n_samples")
+    np.testing.assert_allclose(batched.width, np.tile(plan.width, (2, 1)))
+
+
+@pytest.mark.parametrize("n", [4, [], [50, 3]])
+def test_too_few(n):
+    with pytest.raises(cs.InputError, match="`n` must hold numbers of samples of 5 or more"):
+        cs.precision_plan(CUBES["accuracy"](), "accuracy", n=n)
