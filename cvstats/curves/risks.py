@@ -70,10 +70,10 @@ def calibration_curve(
     --------
     >>> import cvstats as cs
     >>> cube = cs.example_cube().isel(repeat=0)
-    >>> smooth = cs.calibration_curve(cube, times=50, rng=1)
+    >>> smooth = cs.calibration_curve(cube, by="brier", times=50, rng=1)
     >>> dict(smooth.estimate.sizes)
     {'predicted': 101}
-    >>> bins = cs.calibration_curve(cube, binned=True, times=50, rng=1)
+    >>> bins = cs.calibration_curve(cube, binned=True, by="brier", times=50, rng=1)
     >>> int(bins.n.sum()) == cube.sizes["sample"]
     True
     """

@@ -93,7 +93,7 @@ def plot_calibration(curve: xr.Dataset, *, ax: Axes | None = None, title: str = 
     Examples
     --------
     >>> import cvstats as cs
-    >>> curve = cs.calibration_curve(cs.example_cube().isel(repeat=0), times=50, rng=1)
+    >>> curve = cs.calibration_curve(cs.example_cube().isel(repeat=0), by="brier", times=50, rng=1)
     >>> cs.plot_calibration(curve).get_ylabel()
     'observed share of events'
     """
