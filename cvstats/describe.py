@@ -74,9 +74,11 @@ def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
     check_cube(cube)
     alpha = 1 - check_level(level)
     names = class_names(cube)
-    test = _which_test(cube)
-    folds = pd.Index(np.unique(cube["fold"].values) if "fold" in cube.coords else [])
-    cells = map_batches(lambda part, _: _one(part, names, folds, test), cube)
+    own = "fold" in cube.coords and "configuration" in cube["fold"].dims  # folds of each configuration say nothing here
+    shared = cube.drop_vars("fold") if own else cube
+    test = _which_test(shared)
+    folds = pd.Index(np.unique(shared["fold"].values) if "fold" in shared.coords else [])
+    cells = map_batches(lambda part, _: _one(part, names, folds, test), shared)
     first = _first_alike(cube)
     shifted = cells["shift_p_adjusted"] < alpha
     configuration = cube["configuration"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
+import sys
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -18,18 +19,20 @@ import xarray as xr
 from ._check import InputError, check_count, check_option, show
 from .cube.arrays import check_cube
 from .cube.make import as_cube
-from .formats import BY_HAND, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats import GUESSED, LAYOUTS, Hints, Layout, Parsed, _report, recognise
 from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording
-from .formats._columns import natural_column, tuple_names
+from .formats._columns import natural_column
+from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
-from .formats._layout import ROW_NAMES
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
-from .formats._store import compact_store, read_store, write_store
-from .formats._tables import Table, from_frame, read_table
+from .formats._store import MANIFEST, compact_store, read_store, write_store
+from .formats._tables import read_table
 from .formats.array_files import load_arrays, read_arrays
-from .formats.long import KEYS, plain_text, write_long
+from .formats.folders import held_out, names_of, tables_in
+from .formats.long import plain_text, write_long
+from .formats.mapping import check_columns, distinct, names_in, narrowed, origin_of, renamed
 
 NAMES = ("sample", "configuration", "repeat", "fold", "label", "group")  # roles whose values are names, not amounts
 STORES = (".nc", ".nc4", ".h5", ".cube")
@@ -60,22 +63,27 @@ def read_predictions(
 
     Layouts are recognised by their column names: our long and wide tables, tidymodels, caret, mlr3, mlr, OpenML, AMLB,
     AutoGluon, H2O, mljar, PyCaret, Weka, julearn, JADBio, and arrays from scikit-learn and Orange. Files may be CSV
-    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, ARFF, .npz, .npy, netCDF and stores of cubes.
-    They are data: nothing is unpickled or evaluated, and no address is fetched.
+    (plain, .gz, .bz2, .xz, .zip), Parquet (read by row group), Feather, JSON and JSON lines, Excel (with openpyxl),
+    ARFF, .npz, .npy, netCDF and stores of cubes. They are data: nothing is unpickled or evaluated, and no address is
+    fetched.
 
     Parameters
     ----------
     path : str, path, DataFrame, list or dict
-        File name, data frame, or mapping of arrays. A list or mapping of files is one configuration each, named by the
-        mapping's keys or the file names; a list inside a mapping is one file per fold.
+        File name, data frame, or mapping of arrays. A list or mapping of files, or a folder of them, is one
+        configuration each, named by the mapping's keys, the file names, or the folders that hold files of one name
+        (mljar); fits of caret and tidymodels keep their tuning values too. A list inside a mapping is one file per
+        fold.
     format : str
         Name of the layout when the columns fit several.
     positive : label, optional
         The positive class, for two classes other than 0/1, booleans and -1/1.
     columns : dict, optional
-        Our names -> the file's column names, for any other layout: ``sample``, ``label``, ``prediction``,
+        Our names -> the file's column names, where they cannot be told: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
-        classes to columns, or a list with one column per configuration; ``configuration`` a list of tuning columns.
+        classes to columns, or a list with one column per configuration; a list or ``"ctd+date"`` for any other name
+        stands for columns that together name it. What is not given is found by its name if only one reading is
+        possible (and said on stderr); `load_report` says which column was read as what.
     labels : array-like or path, optional
         The truth, for layouts that lack it: one per sample in order, or a Series by sample id; or a table with a column
         of labels, or of ids and labels.
@@ -111,7 +119,12 @@ def read_predictions(
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
     check_count(max_bytes, "max_bytes")
     budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
-    if file is not None and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
+    tables = (
+        file is not None
+        and os.path.isdir(file)
+        and not (file.suffix or is_recording(file) or (file / MANIFEST).exists())
+    )
+    if file is not None and not tables and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
         cube = read_cube(file)
         _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
         facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
@@ -122,7 +135,12 @@ def read_predictions(
     elif isinstance(path, Mapping) and path and all(isinstance(value, np.ndarray) for value in path.values()):
         cube, facts = read_arrays(path, "arrays", format, hints)
     else:
-        cube, facts = _read_tables(_given(path), format, columns or {}, hints, encoding, budget)
+        given = tables_in(file) if tables and file is not None else path
+        cube, facts = _read_tables(_given(given), format, columns or {}, hints, encoding, budget)
+        if tables and file is not None:
+            facts["source"] = file.name
+            fold = held_out(file, cube.sizes["sample"], budget) if facts["layout"] == "mljar" else None
+            cube = cube if fold is None else cube.assign_coords(fold=("sample", fold))
     return _report.attach(cube, **facts)
 
 
@@ -134,12 +152,12 @@ def _given(path: Any) -> list[tuple[str, int | None, Any]]:
             folds = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
             out += [(str(name), fold, part) for fold, part in folds]
     else:
-        for value in path if isinstance(path, (list, tuple)) else [path]:
-            file = re.sub(r"\.(gz|bz2|xz|zip)$", "", str(value)) if isinstance(value, (str, Path)) else "configuration"
-            out.append((Path(file).stem, None, value))
-        names = [name for name, *_ in out]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
+        values = list(path) if isinstance(path, (list, tuple)) else [path]
+        files = [Path(value) for value in values if isinstance(value, (str, Path))]
+        names = names_of(files) if len(files) == len(values) else ["configuration"] * len(values)
+        if len(files) < len(values) > 1:
+            raise InputError("a list holds file names; give data frames as a mapping of names to frames.")
+        out = [(name, None, value) for name, value in zip(names, values, strict=True)]
     if not out:
         raise InputError("`path` names no files.")
     return out
@@ -154,24 +172,40 @@ def _read_tables(
     budget: Budget,
 ) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of one table or several, and the facts for its load report."""
-    rows, found = Assembly(len(given) > 1), []
+    rows, found, read_as = Assembly(len(given) > 1), [], dict[str, str]()
     for name, fold, what in given:
         table = _open(what, name, columns, encoding, budget)
-        said = replace(hints, name=name, mapped=frozenset(columns))
+        said = replace(hints, name=name, mapped=frozenset(columns), several=len(given) > 1)
         with _about(table.name):
-            table, wanted = _renamed(table, columns, format) if columns else (table, format)
-            layout, how = recognise(table.columns, wanted, said)
-            found.append((table, layout, how))
-            for part in _parts(table, layout, said, fold):
+            told = check_columns(columns, table)
+            wide = names_in(told["prediction"]) if isinstance(told.get("prediction"), list) else []
+            table = renamed(table, told)
+            reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(distinct, table))
+            table = renamed(table, reading.columns)
+            numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
+            if reading.layout.name in ("long", "wide"):
+                guessed = reading.columns.get("prediction")
+                table = narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
+            found.append((table, reading))
+            origin = {**reading.columns, **told}
+            for part in _parts(table, reading.layout, said, fold):
+                if numbered:
+                    part.notes.append("the file has no sample ids: samples are numbered by row")
+                    part.read_as.pop("sample", None)
                 rows.add(part)
+                read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
     with _about("" if rows.several else table.name):
         cube, facts = rows.cube(hints)
-    layouts = list(dict.fromkeys(layout.name for _, layout, _ in found))
+    layouts = list(dict.fromkeys(reading.layout.name for _, reading in found))
     if len(found) == 1 and layouts == ["long"]:
         facts["columns"] = table.columns
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     facts |= {"source": ", ".join(table.name for table, *_ in found[:3]) + more, "layout": ", ".join(layouts)}
-    return cube, {**facts, "title": found[0][1].title, "recognised": found[0][2]}
+    first = found[0][1]
+    facts |= {"title": first.layout.title, "recognised": first.how, "read_as": read_as}
+    if first.how == GUESSED:
+        sys.stderr.write(f"cvstats: {found[0][0].name}: {_report.as_sentence(read_as)}\n")
+    return cube, facts
 
 
 @contextmanager
@@ -192,7 +226,8 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
         raise InputError(
             f"`path` must be a file name, a data frame, or a list or mapping of them; got {type(what).__name__}."
         )
-    ids = {column for role, given in columns.items() if role in NAMES for column in _names(given)}
+    told = [name for role, given in columns.items() if role in NAMES for name in names_in(given)]
+    ids = {*told, *(part for name in told for part in name.split("+"))}
     return read_table(Path(what), encoding, budget, ids)
 
 
@@ -222,58 +257,6 @@ def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iter
             parsed.frame = parsed.frame.assign(fold=fold, sample=[f"{fold}:{name}" for name in parsed.frame["sample"]])
         yield replace(parsed, source=table.name, first_row=row, rows=len(frame), text=table.text, aligned=aligned)
         row += len(frame)
-
-
-def _renamed(table: Table, columns: Mapping[str, Any], format: str) -> tuple[Table, str]:
-    """Return the table with the caller's columns under our names, and its layout where that says it."""
-    for role, given in columns.items():
-        check_option(role, (*KEYS, "prediction"), "columns")
-        for name in _names(given):
-            if name not in table.columns:
-                raise InputError(
-                    f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
-                )
-    prediction, by_hand = columns.get("prediction"), "prediction" in columns
-    names: dict[str, str] = {given: role for role, given in columns.items() if isinstance(given, str)}
-    if len(names) < sum(isinstance(given, str) for given in columns.values()):
-        raise InputError("`columns` gives one column two roles; copy it under another name first.")
-    if isinstance(prediction, Mapping):
-        names |= {column: f"prediction_{label}" for label, column in prediction.items()}
-    wide = _names(prediction) if isinstance(prediction, (list, tuple)) else []
-    if wide and "configuration" in columns:
-        raise InputError("`columns`: a list of prediction columns is one per configuration; leave 'configuration' out.")
-    joined = {role: _names(given) for role, given in columns.items() if not isinstance(given, str)}
-    joined.pop("prediction", None)
-    if joined.keys() - {"configuration"}:
-        raise InputError("`columns`: only 'configuration' and 'prediction' may name several columns.")
-    taken = {*names.values(), *joined}
-    kept = {c: names.get(c, f"original_{c}" if c in taken else c) for c in table.columns}
-    if wide:  # all other columns would be taken for configurations
-        kept = {c: name for c, name in kept.items() if name in {*names.values(), *wide, *KEYS}}
-    final = [*kept.values(), *(name for name in joined if name not in kept.values())]
-    numbered = by_hand and "sample" not in final
-    if numbered and {"configuration", "repeat"} & {*final}:
-        raise InputError(f"`columns` must say which column names the samples: {BY_HAND}.")
-
-    def parts() -> Iterator[pd.DataFrame]:
-        row = 0
-        for frame in table.parts():
-            out = frame[list(kept)].set_axis(list(kept.values()), axis=1)
-            if joined:
-                out = out.assign(configuration=tuple_names(frame, joined["configuration"]))
-            if numbered:
-                out = out.assign(sample=out.get(ROW_NAMES, np.arange(row, row + len(out))))
-            row += len(out)
-            yield out
-
-    wanted = ("wide" if wide else "long") if by_hand and format == "auto" else format
-    return replace(table, columns=final + ["sample"] * numbered, parts=parts), wanted
-
-
-def _names(given: Any) -> list[str]:
-    if isinstance(given, str):
-        return [given]
-    return [str(name) for name in (given.values() if isinstance(given, Mapping) else given)]
 
 
 def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
@@ -334,7 +317,7 @@ def load_report(cube: xr.DataArray) -> dict[str, Any]:
     dict
         ``layout, title, recognised, source, rows, samples, configurations, repeats, folds, classes, kind,
         missing_cells, duplicate_rows, truth_conflicts`` (both 0: they are errors), ``averaged_repeats,
-        zero_filled_folds, ignored_columns, notes``.
+        zero_filled_folds, read_as`` (our names -> the columns that were read as them), ``ignored_columns, notes``.
 
     Raises
     ------

@@ -48,15 +48,28 @@ print(f"\n{len(table)} rows")
 
 # %% [markdown]
 # One row says: in this repeat, *this* configuration, trained without *this* fold, gave *this* sample *this*
-# probability. `read_predictions` knows this layout and those of caret, tidymodels, mlr3, scikit-learn, Weka, H2O and
-# others. It must be told which of the two words is the positive class; it does not guess. If your columns have other
-# names, say which is which: `columns={"sample": "patient", "configuration": "model", "label": "truth"}`.
+# probability. `read_predictions` knows this layout and those of caret, tidymodels, mlr3, scikit-learn, mljar, Weka, H2O
+# and others. It must be told which of the two words is the positive class; it does not guess.
 
 # %%
 cube = cs.read_predictions(folder / "predictions.csv.gz", positive="malignant")
 found = cs.load_report(cube)
 for name in ("layout", "rows", "samples", "configurations", "repeats", "folds", "kind", "missing_cells"):
     print(f"{name:15} {found[name]}")
+
+# %% [markdown]
+# Your columns probably have other names. Where only one reading is possible they are read, and the load report says
+# which column was read as what; where several are, the error lists them and you choose:
+# `columns={"label": "y_true"}`, on the command line `--columns label=y_true`.
+
+# %%
+names = {"sample": "Patient_ID", "configuration": "model", "repeat": "rep", "label": "y_true", "prediction": "y_proba"}
+mine = table.rename(columns=names)[["y_true", "model", "y_proba", "Patient_ID", "rep", "fold"]]
+print(cs.load_report(cs.read_predictions(mine, positive="malignant"))["read_as"])
+try:
+    cs.read_predictions(mine.assign(target=mine["y_true"]), positive="malignant")
+except cs.InputError as error:
+    print(error)
 
 # %% [markdown]
 # What comes back is a plain `xarray.DataArray`, the *cube*: sample x configuration x repeat, with the truth and the
@@ -184,37 +197,50 @@ print(textwrap.fill(paragraph, 100))
 #
 # ## From scikit-learn to a cube
 #
-# If you are still training, keep the predictions as you go. `cross_val_predict` returns one column; a dictionary of
-# columns is a cube.
+# If you are still training there are two ways in. Either `collect` trains what your searches would try, all in the same
+# folds, and returns the cube, with tuning values and families:
 
 # %%
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cvstats.sklearn import collect, record
+
 x, y = load_breast_cancer(return_X_y=True)
 x, y = x[:100, 4:10], y[:100]
-models = {f"ridge C={c}": LogisticRegression(C=c) for c in (0.01, 0.1, 1, 10)}
-models |= {f"{k} neighbours": KNeighborsClassifier(k) for k in (1, 5, 15)}
-folds = list(StratifiedKFold(10, shuffle=True, random_state=1).split(x, y))
-columns = {
-    name: cross_val_predict(make_pipeline(StandardScaler(), model), x, y, cv=folds, method="predict_proba")[:, 1]
-    for name, model in models.items()
-}
-mine = cs.as_cube(columns, y, folds=[test for _, test in folds])
-result = cs.winner(mine, "auc", rng=1)
+ridge = GridSearchCV(
+    make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.01, 0.1, 1, 10]}
+)
+knn = GridSearchCV(
+    make_pipeline(StandardScaler(), KNeighborsClassifier()), {"kneighborsclassifier__n_neighbors": [1, 5, 15]}
+)
+cv = StratifiedKFold(10, shuffle=True, random_state=1)
+trained = collect({"ridge": ridge, "neighbours": knn}, x, y, cv=cv)
+result = cs.winner(trained, "auc", rng=1)
 print(
     f"{result.selected.item()}: {result.naive.item():.3f} claimed, {result.estimate.item():.3f} honest, "
     f"interval {result.conf_low.item():.3f} to {result.conf_high.item():.3f}"
 )
 
 # %% [markdown]
+# Or you keep your own search and give it a scorer that writes the predictions down while it runs, in any number of
+# processes, without training anything twice.
+
+# %%
+search = GridSearchCV(ridge.estimator, ridge.param_grid, scoring=record(folder / "search", "roc_auc", x, y, cv), cv=cv)
+search.fit(x, y)
+recorded = cs.read_cube(folder / "search")
+print(dict(recorded.sizes), f"best by fold {cs.cvt(recorded, 'auc', average='fold').estimate.item():.4f}")
+print(f"scikit-learn says {search.best_score_:.4f}")
+
+# %% [markdown]
 # ## What to remember
 #
-# - Keep every out-of-sample prediction. Scores alone cannot be corrected afterwards.
+# - Keep every out-of-sample prediction. From scores of folds alone (`read_scores`, `bbc_folds`) less can be said.
 # - The score that won is optimistic. Report `winner`'s estimate and interval, and how many configurations you tried.
 # - The model you ship is the selected configuration refitted on all data. None of this changes it; it changes what you
 #   may say about it.

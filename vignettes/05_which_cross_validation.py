@@ -261,6 +261,7 @@ e, t, d = (
     means[name].transpose("implementation", "reduction").to_pandas() for name in ("estimate", "truth", "difference")
 )
 leak = e.loc["[Pi1]-[CV1]"] - e.loc["[Pi2]-[CV1]"]
+honest = e.loc[["[Pi1]-[CV1]", "[Pi2]-[CV1]", "[Pi1]-[CV3]"]]
 se3 = error.sel(implementation="[Pi1]-[CV3]").to_series()
 verdict = [
     (
@@ -296,9 +297,14 @@ verdict = [
         bool((d.loc["[Pi1]-[CV3]"] > -2 * se3).all()),
     ),
     (
-        "CCA reports less than PCA (4 of 5)",
+        "CCA reports less than PCA (Table 2: 4 of 5)",
         f"{int((e['CCA'] < e['PCA']).sum())} of 5",
-        int((e["CCA"] < e["PCA"]).sum()) == 4,
+        int((e["CCA"] < e["PCA"]).sum()) >= 4,
+    ),
+    (
+        "PCA less than CCA with [CV1], [CV3] (Figure 2)",
+        f"{int((honest['PCA'] < honest['CCA']).sum())} of 3",
+        bool((honest["PCA"] < honest["CCA"]).all()),
     ),
     (
         "[Pi2]-[CV1] is the smallest of the five",
@@ -313,8 +319,8 @@ print(pd.DataFrame(verdict, columns=["claim (paper)", "here", "agree"]).to_strin
 # one of the two reductions, if at all. `[CV2]` takes the smallest *k* that makes no training error. In the paper's
 # spectra that took 22 to 38 of at most 38 dimensions, where a discriminant trained on 42 samples is almost singular; in
 # our simpler data it takes fewer, and does little harm. A bad criterion need not choose badly; it is just not a reason
-# to trust the choice. Which reduction does better is a matter of the data: in the spectra CCA in four of five, as the
-# table says, here not so; in the paper's own simulations PCA, too.
+# to trust the choice. Which reduction does better is a matter of the data: in the paper's spectra CCA, in its
+# simulations PCA, and CCA again in ours, whose classes differ in a dozen variables and one factor.
 #
 # We use ten folds where the paper leaves one sample out, and simulated data where it has its own spectra. So only the
 # direction of each effect can be compared with its Table 2, not the size.

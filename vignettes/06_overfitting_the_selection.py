@@ -280,8 +280,8 @@ def grouped(cube):
 
 
 press, fresh = cs.ripley_mixture(64, kind="value", test=True, n_test=300, realisations=GROUPS * PER_GROUP, rng=2)
-signs = fresh.assign_coords(kind="score", threshold=0.0, positive=1.0)
-synthetic = cs.evaluation_protocols(grouped(signs), "error_rate", selection=grouped(press), criterion="mse")
+# chosen by squared errors of the numbers, judged by errors of their signs
+synthetic = cs.evaluation_protocols(grouped(fresh), "error_rate", selection=grouped(press), criterion="mse")
 by_group = synthetic.estimate.sel(protocol=["internal", "median"])
 median_test = cs.wilcoxon_test(by_group.sel(protocol="internal"), "group", other=by_group.sel(protocol="median"))
 print(by_group.mean("group").to_pandas().round(4).to_string())
@@ -301,7 +301,7 @@ print(f"Wilcoxon over {GROUPS} groups: P = {float(median_test.p_value):.2g}")
 many, fresh = cs.ripley_mixture(
     60, folds=10, repeats=2, kind="value", test=True, n_test=300, realisations=GROUPS // 2 * PER_GROUP, rng=3
 )
-signs = grouped(fresh.assign_coords(kind="score", threshold=0.0, positive=1.0))
+judged = grouped(fresh)
 SPLITS = [1, 2, 5, 10, 20]
 curves = {}
 for m in SPLITS:
@@ -313,7 +313,7 @@ for m in SPLITS:
     with warnings.catch_warnings():
         # In a small group the protocols may agree everywhere; the test within that group, which we do not use, is NaN.
         warnings.filterwarnings("ignore", "Wilcoxon test: no difference other than zero", cs.CvstatsWarning)
-        found = cs.evaluation_protocols(signs, "error_rate", selection=grouped(chooser), criterion="mse")
+        found = cs.evaluation_protocols(judged, "error_rate", selection=grouped(chooser), criterion="mse")
     curves[m] = found[["estimate", "bias"]].sel(protocol=["internal", "median"])
 by_splits = xr.concat(list(curves.values()), pd.Index(SPLITS, name="splits"))
 fig, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
@@ -459,7 +459,7 @@ verdict = [
         "median is optimistic without reuse (5.2.1)",
         "P < .001",
         f"P = {float(median_test.p_value):.2g}",
-        float(median_test.p_value) < 0.05,
+        float(median_test.p_value) < 0.001,
     ),
     (
         "most so for noisy criteria (Fig. 14)",
@@ -503,6 +503,8 @@ print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_stri
 # %% [markdown]
 # Where the last column says False:
 #
+# - *The median protocol without reuse.* The bias is there, but six data sets to a group are few: P is about .004 with
+#   the small setting. The paper has about twenty times as many data sets.
 # - *Above the range of the three classifiers.* By that stricter reading the claim holds for breast cancer and heart,
 #   not for german and thyroid. With the median pairwise difference as yardstick it holds for all four.
 # - *Banana.* Its external bias, 0.14 points, is one of the smallest. Breast cancer, 1.19 points, is by far the largest

@@ -46,17 +46,12 @@ def run_r(code):
     return done.stdout
 
 
-def stand_in(n=120, repeats=2):
-    """Return predictions of 12 made-up models, for machines without R."""
-    rng = np.random.default_rng(1)
-    y = np.where(rng.random(n) < 0.5, "Class1", "Class2")
-    rows = []
-    for r in range(1, repeats + 1):
-        fold = rng.permutation(n) % 10 + 1
-        for k in range(5, 29, 2):
-            p = 1 / (1 + np.exp(-(np.where(y == "Class1", 1, -1) + rng.normal(0, 2, n))))
-            rows.append(pd.DataFrame({"row": np.arange(1, n + 1), "k": k, "fold": fold, "repeat": r, "obs": y, "p": p}))
-    return pd.concat(rows)
+# predictions that stand in for R's on machines without it: 12 configurations, 2 x 10 folds
+rows = cs.example_cube().isel(configuration=slice(12), repeat=slice(2)).to_dataframe().reset_index()
+rows["row"], rows["k"] = pd.factorize(rows["sample"])[0] + 1, pd.factorize(rows["configuration"])[0] * 2 + 5
+rows["Class"] = np.where(rows["label"] == "malignant", "Class1", "Class2")
+rows["guess"] = np.where(rows["prediction"] > 0.5, "Class1", "Class2")
+fold, repeat = ("Fold" + (rows["fold"] + 1).map("{:02d}".format)), (rows["repeat"] + 1).astype(str)
 
 
 # %% [markdown]
@@ -80,11 +75,9 @@ cat("caret", as.character(packageVersion("caret")), "best k =", fit$bestTune$k,
 """
 said = run_r(CARET)
 if said is None:
-    made = stand_in()
-    label = "Fold" + made.fold.map("{:02d}".format) + ".Rep" + made["repeat"].astype(str)
-    pred = np.where(made.p > 0.5, "Class1", "Class2")
-    table = {"pred": pred, "obs": made.obs, "rowIndex": made.row, "Class1": made.p, "Class2": 1 - made.p}
-    pd.DataFrame({**table, "k": made.k, "Resample": label}).to_csv(folder / "caret.csv", index=False)
+    table = {"pred": rows.guess, "obs": rows.Class, "rowIndex": rows.row, "Class1": rows.prediction}
+    table |= {"Class2": 1 - rows.prediction, "k": rows.k, "Resample": fold + ".Rep" + repeat}
+    pd.DataFrame(table).to_csv(folder / "caret.csv", index=False)
 print(said or "R is not here: a table of the same layout was made instead")
 
 # %% [markdown]
@@ -93,7 +86,8 @@ print(said or "R is not here: a table of the same layout was made instead")
 
 # %%
 cube = cs.read_predictions(folder / "caret.csv", positive="Class1")
-print(cs.load_report(cube)["layout"], dict(cube.sizes))
+found = cs.load_report(cube)
+print(found["layout"], dict(cube.sizes), found["read_as"])
 by_fold = cs.cvt(cube, "auc", average="fold")
 print(f"best by mean over folds, as caret does: {by_fold.selected.item()}, AUC {by_fold.estimate.item():.4f}")
 honest = cs.winner(cube, "auc", rng=1)
@@ -102,7 +96,10 @@ print(f"to report: {honest.selected.item()}, AUC {honest.estimate.item():.3f} ({
 
 # %% [markdown]
 # caret averages the AUC of single folds; our default pools the predictions of all folds, so the two may name different
-# winners. `average="fold"` gives caret's number, as above.
+# winners. `average="fold"` gives caret's number, as above. Columns that you added (patient, site) describe samples and
+# are not taken for tuning values. Several fits go into one call: `read_predictions(["knn.csv", "rf.csv"])` names each
+# configuration by its file and its tuning values. If the fits were split in different ways, pooled methods still take
+# them, and those that go fold by fold say why they do not. For an `.rds` file you are told the line to type in R.
 #
 # ## From tidymodels
 #
@@ -110,28 +107,26 @@ print(f"to report: {honest.selected.item()}, AUC {honest.estimate.item():.3f} ({
 # over repeats). Debian has no package of tune, so the code is shown and a table of its layout is read.
 #
 # ```r
-# tuned <- tune_grid(workflow, resamples = vfold_cv(data, v = 10, repeats = 2, strata = Class),
-#                    grid = 12, control = control_grid(save_pred = TRUE))
+# tuned <- workflow_map(workflows, resamples = vfold_cv(data, v = 10, repeats = 2, strata = Class),
+#                       grid = 12, control = control_grid(save_pred = TRUE))
 # readr::write_csv(collect_predictions(tuned), "tidymodels.csv")
 # ```
 
 # %%
-made = stand_in()
-collected = pd.DataFrame(
-    {
-        ".pred_Class1": made.p,
-        ".pred_Class2": 1 - made.p,
-        "id": "Repeat" + made["repeat"].astype(str),
-        "id2": "Fold" + made.fold.map("{:02d}".format),
-        "Class": made.obs,
-        ".row": made.row,
-        "neighbors": made.k,
-        ".config": "Preprocessor1_Model" + ((made.k - 3) // 2).map("{:02d}".format),
-    }
-)
-collected.to_csv(folder / "tidymodels.csv", index=False)
-tidy = cs.read_predictions(folder / "tidymodels.csv", positive="Class1")
+collected = {".pred_Class1": rows.prediction, ".pred_Class2": 1 - rows.prediction, "id": "Repeat" + repeat, "id2": fold}
+collected |= {"Class": rows.Class, ".row": rows.row, "neighbors": rows.k, "wflow_id": "knn"}
+collected |= {".config": "Preprocessor1_Model" + ((rows.k - 3) // 2).map("{:02d}".format)}
+pd.DataFrame(collected).to_csv(folder / "tidymodels.csv", index=False)
+tidy = cs.read_predictions(folder / "tidymodels.csv")
 print(cs.load_report(tidy)["layout"], dict(tidy.sizes), "tuning values kept:", "neighbors" in tidy.coords)
+print("\n".join(cs.load_report(tidy)["notes"]))
+
+# %% [markdown]
+# The workflow and `.config` name the configuration together. The event is the first level of the outcome, as yardstick
+# takes it; `positive=` says otherwise.
+#
+# If only `collect_metrics(tuned, summarize = FALSE)` or caret's `fit$resample` is left, `read_scores` takes that, and
+# `bbc_folds` says what can be said from scores of folds.
 
 # %% [markdown]
 # ## The same verbs, the same numbers
@@ -197,6 +192,7 @@ print(pd.DataFrame({"cvstats": ours, "R": dict(zip(ours, theirs, strict=True))})
 #
 # - `pROC` chooses the direction of the comparison itself, so a classifier worse than chance looks good. Here higher
 #   scores always mean the positive class.
-# - R takes the first level of a factor as the event in yardstick and the second in `glm`. Here you name it.
+# - R takes the first level of a factor as the event in yardstick and the second in `glm`. Here you name it, except for
+#   tidymodels, whose files are read as yardstick would.
 # - Averaging a metric over folds hides how few samples a fold has. AUC in a fold of twelve is noisy, and a fold
 #   with one class has none. Pooled scores are the default here; `describe_cube` says when pooling is dangerous.

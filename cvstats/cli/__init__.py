@@ -13,6 +13,7 @@ from typing import IO, Any, NoReturn
 
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
+FLAGS = ("--debug", "--json", "--csv", "--force")  # options without a value
 RENAMED = {"times": "draws", "rng": "seed", "path": "output", "name": "example"}  # arguments of the library
 USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
@@ -133,7 +134,8 @@ def _reading(made: Parser) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="saved predictions; several files are one configuration each; none: the bundled example",
+        help="saved predictions; several files, or a folder of them, are one configuration each; none: the bundled "
+        "example",
     )
     group.add_argument("--example", metavar="NAME", help="a bundled example: breast_cancer, diabetes, iris ...")
     group.add_argument("--positive", metavar="LABEL", help="the positive class, for two classes other than 0/1")
@@ -143,7 +145,8 @@ def _reading(made: Parser) -> None:
         metavar="OURS=THEIRS",
         action="append",
         default=[],
-        help="map columns by hand, such as sample=id; repeat or separate by commas",
+        help="map columns by hand, such as sample=id, sample=ctd+date or probability[ill]=p_ill; repeat or separate by "
+        "commas",
     )
     group.add_argument(
         "--labels", metavar="FILE", help="the truth, for layouts without it: CSV of labels, or ids and labels"
@@ -185,11 +188,24 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments of a command; options may stand anywhere, also between files and before the command."""
+    top = parser()
+    commands = next(action.choices for action in top._actions if isinstance(action.choices, dict))
+    before = ["", *argv]  # of each word the one before it, whose value it may be
+    places = [i for i, word in enumerate(argv) if word in commands and (before[i][:1] != "-" or before[i] in FLAGS)]
+    if not places or any(word in ("-h", "--help", "--version") for word in argv[: places[0]]):
+        return top.parse_args(argv)
+    name = argv[places[0]]
+    options = commands[name].parse_intermixed_args([*argv[: places[0]], *argv[places[0] + 1 :]])
+    return argparse.Namespace(command=name, **vars(options))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     _tolerant(sys.stdout)
     _tolerant(sys.stderr)
-    options = parser().parse_args(argv)
+    options = parsed(sys.argv[1:] if argv is None else argv)
     try:
         previous = signal.signal(signal.SIGTERM, _terminate)
     except ValueError:  # not in the main thread
@@ -277,11 +293,13 @@ def _columns_option(found: re.Match[str]) -> str:
         mapping = ast.literal_eval(found.group(1))
     except (ValueError, SyntaxError):
         return found.group()
-    pairs = [
-        f"{ours}={'...' if name is ... else name}"
-        for ours, theirs in mapping.items()
-        for name in (theirs if isinstance(theirs, list) else [theirs])
-    ]
+    pairs = []
+    for ours, theirs in mapping.items():
+        if isinstance(theirs, dict):
+            pairs += [f"probability[{label}]={name}" for label, name in theirs.items()]
+        else:
+            names = theirs if isinstance(theirs, list) else [theirs]
+            pairs += [f"{ours}={'...' if name is ... else name}" for name in names]
     return f"--columns {shlex.quote(','.join(pairs))}"
 
 

@@ -15,6 +15,7 @@ from cvstats.tables.words import printable
 
 from .progress import stage
 
+CLASS = r"(?:probability|prediction)\[[^\]]+\]"
 COLUMNS = ("sample", "label", "prediction", "configuration", "repeat", "fold", "group", "weight", "event")
 
 
@@ -89,12 +90,22 @@ def _natural(text: str) -> Any:
 
 def _columns(pairs: list[str]) -> dict[str, Any] | None:
     found: dict[str, list[str]] = {}
-    for pair in (part for item in pairs for part in re.split(rf",(?=(?:{'|'.join(COLUMNS)})=)", item)):
+    classes: dict[str, str] = {}
+    for pair in (part for item in pairs for part in re.split(rf",(?=(?:{'|'.join(COLUMNS)}|{CLASS})=)", item)):
         ours, equals, theirs = pair.partition("=")
-        if not equals or not theirs or ours not in COLUMNS:
-            raise InputError(f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)}; got {pair!r}.")
-        found.setdefault(ours, []).append(theirs)
-    return {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()} or None
+        if re.fullmatch(CLASS, ours) and theirs:
+            classes[ours.partition("[")[2][:-1]] = theirs
+        elif not equals or not theirs or ours not in COLUMNS:
+            raise InputError(
+                f"--columns takes OURS=THEIRS with OURS one of {', '.join(COLUMNS)} or probability[<class>]; "
+                f"got {pair!r}."
+            )
+        else:
+            found.setdefault(ours, []).append(theirs)
+    if classes and "prediction" in found:
+        raise InputError("--columns: give prediction=... or probability[<class>]=..., not both.")
+    out: dict[str, Any] = {ours: theirs[0] if len(theirs) == 1 else theirs for ours, theirs in found.items()}
+    return (out | ({"prediction": classes} if classes else {})) or None
 
 
 def cut_of(text: str | None) -> Any:

@@ -137,6 +137,18 @@ def _check_horizon(cube: xr.DataArray, kind: str) -> None:
             raise InputError(f"coordinate 'horizon' must hold times, as the labels do; found {show(np.ravel(times))}.")
 
 
+def folds_of(cube: xr.DataArray, what: str) -> xr.DataArray:
+    """Return the fold coordinate, or say why it is not what by-fold averages need."""
+    if "fold" not in cube.coords:
+        raise InputError(f"{what} needs the coordinate 'fold'; give as_cube(..., folds=...).")
+    if "configuration" in cube["fold"].dims:
+        raise InputError(
+            f"{what} compares configurations fold by fold, but they were split in different ways (coordinate 'fold' "
+            "has the dimension 'configuration'). Pooled methods take such cubes: cvt, bbc and winner as they are."
+        )
+    return cube["fold"]
+
+
 def check_beside(data: xr.Variable, coords: Mapping[Hashable, xr.Variable]) -> None:
     """Check what stands beside the predictions of samples: labels, folds, groups, weights and events."""
     for name in BESIDE:

@@ -90,21 +90,26 @@ def _fold_table(folds: Any, to: xr.Dataset) -> Any:
     return table
 
 
-def _from_indices(parts: list[np.ndarray], samples: pd.Index) -> np.ndarray:
-    """Return fold ids from the test indices of each fold; every sample must be held out once."""
+def _from_indices(parts: list[np.ndarray], samples: pd.Index) -> np.ndarray | xr.DataArray:
+    """Return fold ids from the test indices of each fold; consecutive folds that hold out every sample are a repeat."""
     n = len(samples)
-    count, folds = np.zeros(n, int), np.zeros(n, int)
+    count, fold = np.zeros(n, int), np.full(n, -1)
+    repeats, first, clear = [fold], 0, True
     for number, part in enumerate(parts):
         if part.dtype.kind not in "iu" or (part.size and (part.min() < 0 or part.max() >= n)):
             raise InputError(f"`folds`: the test indices of fold {number} must be whole numbers from 0 to {n - 1}.")
+        if (fold >= 0).all():
+            fold, first = np.full(n, -1), number
+            repeats.append(fold)
         np.add.at(count, part, 1)
-        folds[part] = number
-    if (count != 1).any():
+        clear = clear and not (fold[part] >= 0).any() and len(np.unique(part)) == len(part)
+        fold[part] = number - first
+    if not clear or (fold < 0).any():
         raise InputError(
             f"`folds` do not cover the samples once each: never held out: {show(samples[count == 0]) or 'none'}; "
             f"more than once: {show(samples[count > 1]) or 'none'}."
         )
-    return folds
+    return fold if len(repeats) == 1 else xr.DataArray(np.stack(repeats, axis=1), dims=("sample", "repeat"))
 
 
 def _by_sample(values: Any, argument: str, to: xr.Dataset) -> xr.Variable:

@@ -47,7 +47,9 @@ def as_cube(
         The truth, one per sample: classes, numbers or survival times. Labels that carry ids (Series, DataArray)
         are matched by id. May be omitted for a DataArray that has a ``label`` coordinate.
     folds : array-like or list of index arrays, optional
-        Which fold held each sample out: ids per sample [x repeat], or a list of test-index arrays.
+        Which fold held each sample out: ids per sample [x repeat], or a list of test-index arrays, of repeated
+        cross-validation one repeat after the other. Configurations that were split in their own ways have ids along
+        ``sample`` and ``configuration`` (a DataArray); only pooled methods take these.
     samples, configurations, repeats : sequence, optional
         Names along those dims. Configurations keep the order in which they are given.
     classes : sequence, optional

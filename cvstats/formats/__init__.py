@@ -8,32 +8,54 @@ underscore hold what the layouts share: reading tables, and assembling the cube.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cvstats._check import InputError, check_option, clipped, show
 
-from . import amlb, autogluon, caret, h2o, jadbio, julearn, long, mljar, mlr3, openml, pycaret, tidymodels, weka, wide
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed
+from . import (
+    amlb,
+    assembled,
+    autogluon,
+    caret,
+    h2o,
+    jadbio,
+    julearn,
+    long,
+    mljar,
+    mlr3,
+    openml,
+    pycaret,
+    tidymodels,
+    weka,
+    wide,
+)
+from ._columns import plain
+from ._layout import Hints, Layout, Parsed, in_words
+from ._roles import advice, guess, missing_roles
 
-__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "recognise"]
+__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "recognise"]
 
-READERS = (long, wide, tidymodels, caret, mlr3, openml, amlb, autogluon, h2o, mljar, pycaret, weka, julearn, jadbio)
+READERS = (
+    long,
+    wide,
+    tidymodels,
+    caret,
+    mlr3,
+    openml,
+    assembled,
+    amlb,
+    autogluon,
+    h2o,
+    mljar,
+    pycaret,
+    weka,
+    julearn,
+    jadbio,
+)
 DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]
 LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in DECLARED}
-# our word -> other people's, in lower case without punctuation
-SYNONYMS = {
-    "sample": "sample id sampleid row rowid rowindex rowids index idx subject subjectid patient patientid case caseid",
-    "configuration": "configuration config model modelid modelname method algorithm learner pipeline estimator"
-    " classifier regressor params workflow wflowid trial",
-    "repeat": "repeat rep repetition iteration iter run seed",
-    "fold": "fold foldid cvfold cv split",
-    "label": f"{' '.join(TRUTHS)} y true ytrue truelabel trueclass observed response class",
-    "prediction": "prediction pred predictions predicted prob proba probability score yhat ypred yprob yscore phat"
-    " p risk decision oof",
-    "group": "group groupid cluster site",
-    "weight": "weight weights sampleweight",
-}
-WORDS = {role: {re.sub(r"\W|_", "", word) for word in words.split()} for role, words in SYNONYMS.items()}
 # tables that look like results but hold no predictions: what they are, regular expressions that all match a column
 SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
 NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -49,11 +71,25 @@ NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("a table of scores per fold", ("(?i)fold|split|cv_?fold|resample|iteration", SCORES)),
 )
 ROW_IDS = r"(?i)sample|row_?id|row_?ids|rowindex|inst#|\.row|id|sample name|prediction.*|pred|predict|\.pred.*"
+GUESSED = "by what its columns are called"
+# roles that a column of another spelling may not play, such as the weight of a patient
+UNSURE = ("group", "partner", "weight", "weights", "event", "kind", "positive", "threshold", "classes")
 BY_HAND = "map the columns by hand with columns={'sample': ..., 'label': ..., 'prediction': ..., 'configuration': ...}"
 
 
-def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout, str]:
-    """Return the layout of a table and how it was recognised; raise when none or several fit."""
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: its layout, how that was recognised, and our names or the layout's -> columns."""
+
+    layout: Layout
+    how: str
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+def recognise(
+    columns: Sequence[str], format: str, hints: Hints, distinct: Callable[[str], list[str]] = lambda column: []
+) -> Reading:
+    """Return how a table is read; raise when no layout fits or several. `distinct` returns the values of a column."""
     shown = ", ".join(clipped(name) for name in columns[:12]) + (
         f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     )
@@ -61,39 +97,62 @@ def recognise(columns: Sequence[str], format: str, hints: Hints) -> tuple[Layout
         check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
         if format not in LAYOUTS:
             raise InputError(f"`format`={format!r} is a layout of arrays (.npz, .npy), but a table was given.")
-        layout = LAYOUTS[format]
-        missing = layout.missing(columns)
+        reading = _spelled(LAYOUTS[format], columns, "as told (format=)")
+        missing = reading.layout.missing({*columns, *reading.columns})
         if missing:
             raise InputError(f"`format`={format!r} needs columns {show(missing)}; found {shown}. Or {BY_HAND}.")
-        _refuse_near_miss(layout, columns)
-        return layout, "as told (format=)"
+        return reading
+    if "prediction" in hints.mapped:
+        layout = LAYOUTS["wide" if hints.wide else "long"]
+        return Reading(layout, "as told (columns=)", _others(guess(columns, distinct, hints)))
     found = [layout for layout in LAYOUTS.values() if layout.matches(columns, hints)]
+    found = found or [layout for layout in LAYOUTS.values() if layout.matches(_canonical(layout, columns), hints)]
     if len(found) > 1:
         choices = "; ".join(f"format={layout.name!r} ({layout.title})" for layout in found)
         raise InputError(f"the columns fit several layouts; say which: {choices}. Found {shown}.")
     if found:
-        _refuse_near_miss(found[0], columns)
-        return found[0], "by its column names"
+        reading = _spelled(found[0], columns, "by its column names")
+        more = missing_roles(columns) if found[0].name == "long" and not hints.mapped else {}
+        return replace(reading, columns={**more, **reading.columns}, how=GUESSED) if more else reading
     _refuse_scores(columns)
-    closest, likely = _closest(columns), _guess(columns)
+    likely = guess(columns, distinct, hints)
     if likely:
-        advice = f"If this is right, say columns={likely}"
+        return Reading(LAYOUTS["wide" if isinstance(likely["prediction"], list) else "long"], GUESSED, _others(likely))
+    if set(map(plain, columns)) <= {"sample", "id", "rowid", "row", "index", "fold", "repeat", "label", "group", ""}:
+        raise InputError(f"this is a table of folds (columns {shown}): it holds no predictions. Give those.")
+    closest, maybe = _closest(columns), advice(columns)
+    if maybe:
+        said = f"If this is right, say columns={maybe}"
     else:
         closest = closest or f" Known layouts: {', '.join(LAYOUTS)}."
         if columns[0] == "":
             closest += " If the columns are classes (AutoGluon), give the truth with labels=."
-        advice = f"Otherwise {BY_HAND}"
-    raise InputError(f"the layout is not recognised: columns {shown}.{closest} {advice}.")
+        said = f"Otherwise {BY_HAND}"
+    raise InputError(f"the layout is not recognised: columns {shown}.{closest} {said}.")
 
 
-def _refuse_near_miss(layout: Layout, columns: Sequence[str]) -> None:
-    """Raise for a column that would be overlooked because of how its name is written."""
-    near = layout.near_miss(columns)
-    if near:
-        raise InputError(
-            f"column {clipped(near[0])} is written almost like {clipped(near[1])}, which layout {layout.name!r} looks "
-            "for. Rename it as it should be, say what it is with columns={...}, or drop it."
-        )
+def _others(names: dict[str, Any]) -> dict[str, Any]:
+    return {ours: theirs for ours, theirs in names.items() if ours != theirs}
+
+
+def _canonical(layout: Layout, columns: Sequence[str]) -> list[str]:
+    spelling = layout.spelling(columns)
+    return [spelling.get(name, name) for name in columns]
+
+
+def _spelled(layout: Layout, columns: Sequence[str], how: str) -> Reading:
+    """Return a reading with columns as the layout writes them; raise where that is not clear."""
+    spelling = layout.spelling(columns)
+    taken = [*columns, *spelling.values()]
+    for name, meant in spelling.items():
+        lacking = any(re.fullmatch(lack, meant) for lack in layout.lacks)
+        named = layout.names_classes and meant not in (*layout.needs, *layout.knows)
+        if taken.count(meant) > 1 or meant in UNSURE or lacking or named:
+            raise InputError(
+                f"column {clipped(name)} is written almost like {clipped(meant)}, which layout {layout.name!r} looks "
+                "for. Rename it as it should be, say what it is with columns={...}, or drop it."
+            )
+    return Reading(layout, how, {meant: name for name, meant in spelling.items()})
 
 
 def _closest(columns: Sequence[str]) -> str:
@@ -103,29 +162,8 @@ def _closest(columns: Sequence[str]) -> str:
     best = max(shares, key=lambda layout: shares[layout])
     if shares[best] < 0.5:
         return ""
-    return f" Closest: {best.name!r}, which also needs {show(best.missing(columns)) or 'other columns to be absent'}."
-
-
-def _guess(columns: Sequence[str]) -> dict[str, str | list[str]] | None:
-    """Return what the columns probably are, for advice and never to read by; None when it cannot be told."""
-    plain = {name: re.sub(r"\W|_", "", name).lower() for name in columns}
-    found: dict[str, str | list[str]] = {}
-    for role, words in WORDS.items():
-        named = [name for name in columns if plain[name] in words]
-        if len(named) == 1:
-            found[role] = named[0]
-        elif named:
-            return None
-    if "label" not in found:
-        return None
-    if "prediction" not in found:
-        rest = [name for name in columns if name not in found.values() and name != ROW_NAMES]
-        if not rest or {"configuration", "repeat"} & set(found):
-            return None
-        found["prediction"] = rest
-    elif "sample" not in found and {"configuration", "repeat"} & set(found):
-        return None
-    return {ours: theirs for ours, theirs in found.items() if ours != theirs}
+    absent = best.missing(columns) or [f"no {in_words(lack)}" for lack in best.lacks]
+    return f" Closest: {best.name!r}, which also needs {show(absent)}."
 
 
 def _refuse_scores(columns: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -20,53 +19,24 @@ from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
 
-from ._columns import constant, first_codes, is_number, natural, numbers_of, numeric, texts
+from ._axis import Axis, same
+from ._columns import (
+    constant,
+    first_codes,
+    is_number,
+    numbers_of,
+    numeric,
+    refuse_unused,
+    splits_in_repeats,
+    texts,
+)
 from ._layout import Hints, Parsed
 
 KEYS = ("sample", "configuration", "partner", "repeat")
 PER_SAMPLE = ("label", "group", "weight", "event")
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
+RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
 RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
-
-
-@dataclass
-class Axis:
-    """Distinct values in first-seen order, numbered; compared by how they are written."""
-
-    places: dict[str, int] = field(default_factory=dict)
-    kinds: set[str] = field(default_factory=set)
-
-    def codes(self, column: pd.Series, text: bool) -> np.ndarray:
-        """Return the number of each row's value, -1 where missing."""
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, used = pd.factorize(column.cat.codes.to_numpy())  # a missing value is used as -1
-            values, present = np.asarray(column.cat.categories)[used[used >= 0]], used >= 0
-        else:
-            codes, found = pd.factorize(column)
-            values, present = np.asarray(found), np.ones(len(found), bool)
-        kind = "O" if values.dtype.kind in "OUT" else values.dtype.kind
-        self.kinds.add("t" if text and kind != "f" else kind)
-        numbers = np.full(len(present) + 1, -1, np.int32)
-        numbers[:-1][present] = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
-        return np.asarray(numbers[codes])
-
-    def values(self, *, ids: bool) -> np.ndarray:
-        """Return the distinct values in their natural type; text that came typed as text stays text."""
-        raw = np.array(list(self.places), dtype=object)
-        if self.kinds & {"O"} or (ids and self.kinds == {"b"}):
-            return raw.astype(str)
-        out = natural(raw, ids=ids)
-        return out.astype(float) if self.kinds == {"f"} and not ids and out.dtype.kind == "i" else out
-
-    def taken(self, codes: np.ndarray, *, ids: bool = False, number: Any = np.nan, text: Any = "") -> np.ndarray:
-        """Return the value of each code, and where there is none what stands for a missing `number` or `text`."""
-        values = self.values(ids=ids)
-        if (codes >= 0).all():
-            return np.asarray(values[codes])
-        numbers = values.dtype.kind in ("iuf" if text == "" else "iufb")
-        kind: Any = (float if number is np.nan else values.dtype) if numbers else object
-        out = np.append(values.astype(kind), number if numbers else text)[codes]
-        return np.asarray(out.astype(str) if not numbers and text == "" else out)
 
 
 class Assembly:
@@ -80,6 +50,7 @@ class Assembly:
         self.pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
         self.notes: dict[str, None] = {}
         self.ignored: dict[str, None] = {}
+        self.extras: dict[str, None] = {}
         self.total = 0
 
     def add(self, part: Parsed) -> None:
@@ -89,14 +60,15 @@ class Assembly:
         if not self.parts:
             self.first, self.present = part, present
             self.keys = [name for name in KEYS if name in present]
-            self.extras = [name for name in part.extras if name not in RESERVED]
-        elif list(self.first.values) != list(part.values):
-            raise InputError(
-                f"{part.source}: the prediction columns are {show(part.values)} "
-                f"but other files have {show(self.first.values)}."
-            )
+        elif {*self.first.values} != {*part.values}:
+            both = (part.values, self.first.values)
+            mine, others = (show(values) if None not in values else "of no class" for values in both)
+            hint = " kind='label' reads classes from all." if any(None in values for values in both) else ""
+            raise InputError(f"{part.source}: the prediction columns are {mine} but other files have {others}.{hint}")
         elif odd := self.present ^ present:
             raise InputError(f"{part.source}: columns {show(sorted(odd))} are in some files but not in others.")
+        part.values = {name: part.values[name] for name in self.first.values}
+        self.extras |= dict.fromkeys(name for name in part.extras if name not in RESERVED)
         self.notes.update(dict.fromkeys(part.notes))
         self.ignored.update(dict.fromkeys(part.ignored))
         self.starts.append(self.total)
@@ -107,7 +79,7 @@ class Assembly:
             self.pieces[name].append(codes)
             if name in self.keys and name != "partner" and (codes < 0).any():
                 raise InputError(f"column {name!r} is missing in {self._where(np.flatnonzero(codes < 0), part)}.")
-        part.frame = frame[[name for name in (*part.values.values(), *self.extras) if name in frame.columns]]
+        part.frame = frame[[*part.values.values(), *(name for name in self.extras if name in frame.columns)]]
 
     def _part(self, row: int) -> int:
         """Return the number of the part that a row is in."""
@@ -134,9 +106,12 @@ class Assembly:
         first, axes = self.first, self.axes
         self.codes = {name: np.concatenate(pieces) for name, pieces in self.pieces.items()}
         own = self._no_partner()
+        if "fold" in self.codes and not {"repeat", "partner"} & {*self.keys}:
+            self._tell_repeats_apart()
         self.shape = [len(axes[name].places) for name in self.keys]
         cells, dims, shape = int(np.prod(self.shape)), list(self.keys), list(self.shape)
         self._refuse_sparse(cells)
+        self._refuse_strangers()
         values, guesses = self._values()
         place = self._place(self.keys)
         self._refuse_duplicates(place)
@@ -194,6 +169,60 @@ class Assembly:
         self.keys.remove("partner")
         first = first_codes(self.codes["sample"], self.codes["partner"])
         return {"partner": ("sample", self.axes["partner"].taken(first))}
+
+    def _tell_repeats_apart(self) -> None:
+        """Find the repeats where samples return under another split: splits 0 to 14 are three repeats of five."""
+        names = [*self.axes["fold"].places]
+        rows = pd.DataFrame({name: self.codes[name] for name in ("sample", "configuration", "fold")})
+        again = rows.duplicated(["sample", "configuration"]).any()
+        if not again or rows.duplicated().any() or (rows["fold"] < 0).any():
+            return
+        refuse_unused({name: self._column(name) for name in self.extras}, rows["sample"], rows["configuration"])
+        split = pd.Series(pd.Categorical.from_codes(rows["fold"], categories=pd.Index(names)))
+        written = pd.Series(names, index=names).str.extract(r"(Fold\d+)\.(Rep\d+)")
+        repeat, fold = splits_in_repeats(rows["sample"], rows["configuration"], split)
+        if written.notna().all(axis=None):  # caret
+            for role, place in (("fold", 0), ("repeat", 1)):
+                self.axes[role] = Axis()
+                self.codes[role] = self.axes[role].codes(split.map(dict(written[place])), text=True)
+        elif fold is not None or all(part.iterations for part in self.parts):
+            self._number("repeat", repeat)
+            note = "folds are overlapping hold-outs (bootstrap or leave-group-out), read as repeats without folds"
+            if fold is None:
+                self.present.discard("fold")
+            else:
+                self._number("fold", fold)
+                note = f"{repeat.max() + 1} repeats were read off the splits: a repeat ends when a sample returns"
+            self.notes[note] = None
+        else:
+            return
+        self.keys.append("repeat")
+
+    def _number(self, name: str, codes: np.ndarray) -> None:
+        self.axes[name], self.codes[name] = Axis({str(i): i for i in range(codes.max() + 1)}, {"i"}), codes
+
+    def _refuse_strangers(self) -> None:
+        """Raise when configurations have no sample in common, such as 7 of one and 0007 of another."""
+        sample, configuration = self.codes["sample"], self.codes["configuration"]
+        first = configuration[0]
+        known = np.zeros(len(self.axes["sample"].places), bool)
+        known[sample[configuration == first]] = True
+        shared = np.bincount(configuration, known[sample], len(self.axes["configuration"].places))
+        if (shared > 0).all():
+            return
+        other, names = int(np.argmin(shared)), [*self.axes["configuration"].places]
+        ids = np.array([*self.axes["sample"].places], object)
+        theirs = [ids[np.unique(sample[configuration == code])] for code in (first, other)]
+        raise InputError(
+            f"configurations {names[first]!r} and {names[other]!r} have no sample in common: {show(theirs[0][:3])} ... "
+            f"against {show(theirs[1][:3])} ... Are ids written in different ways (7 and 0007), or are these other "
+            "data? Predictions can only be compared on the same samples."
+        )
+
+    def _column(self, name: str) -> pd.Series:
+        """Return an extra column of all parts, missing where a part has none."""
+        columns = [part.frame.get(name, pd.Series(np.nan, index=part.frame.index)) for part in self.parts]
+        return columns[0] if len(columns) == 1 else pd.concat([column.astype(object) for column in columns])
 
     def _place(self, order: Sequence[str], stop: int | None = None) -> np.ndarray:
         """Return the place of the rows among all cells, with the dims in an order."""
@@ -274,7 +303,7 @@ class Assembly:
             raise InputError(f"column {name!r} is missing in {self._where(bad)}{hint}.")
         store = np.full(int(np.prod([self.shape[self.keys.index(dim)] for dim in dims])), -1)
         store[index[known][::-1]] = codes[known][::-1]  # the first of each place wins
-        if len(bad := np.flatnonzero(known & (store[index] != codes))):
+        if len(bad := self._different(name, index, codes, store, known)):
             row, written = bad[0], [*self.axes[name].places]
             raise InputError(
                 f"conflicting {'truth' if name == 'label' else name}: {len(bad)} rows disagree with earlier rows of "
@@ -284,23 +313,50 @@ class Assembly:
             )
         return store
 
+    def _different(
+        self, name: str, index: np.ndarray, codes: np.ndarray, store: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
+        """Return the rows whose value is not that of earlier rows; numbers may differ by rounding."""
+        bad = np.flatnonzero(known & (store[index] != codes))
+        written = [*self.axes[name].places] if len(bad) else []
+        if name != "label" or not all(is_number(text) for text in written) or len(written) <= 2:
+            return bad
+        values = np.array([float(text) for text in written])
+        scale = 1e-12 * np.abs(values[np.isfinite(values)]).max(initial=0)
+        close = np.isclose(values[codes[bad]], values[store[index[bad]]], rtol=1e-9, atol=scale)
+        if close.any():
+            self.notes["the truth of some samples is written with more digits in some rows than in others"] = None
+        return np.asarray(bad[~close])
+
     def _folds(self, predicted: np.ndarray) -> Any:
         if "fold" not in self.present:
             return None
         dims = [name for name in self.keys if name not in ("configuration", "partner")]
+        if self._folds_of_configurations(dims):
+            dims = [name for name in self.keys if name != "partner"]
+            self.notes["folds differ between configurations, so what is averaged by fold cannot be computed"] = None
         codes = self._once("fold", predicted, dims)
         if not self.axes["fold"].places:
             return None
         if absent := int((codes < 0).sum()):
             self.notes[f"{absent} samples have no fold in some repeat because nothing predicted them there"] = None
         ids = self.axes["fold"].taken(codes, ids=True, number=-1)
-        return xr.DataArray(ids.reshape(self.shape[0], -1), dims=dims) if len(dims) > 1 else ids
+        shape = [self.shape[self.keys.index(dim)] for dim in dims]
+        return xr.DataArray(ids.reshape(shape), dims=dims) if len(dims) > 1 else ids
+
+    def _folds_of_configurations(self, dims: list[str]) -> bool:
+        """Return whether configurations were split in their own ways: many of their samples are in other folds."""
+        codes, index = self.codes["fold"], self._place(dims)
+        first = first_codes(index, codes)
+        other = pd.Series(first[index] != codes).groupby(self.codes["configuration"]).agg(["sum", "mean"])
+        other = other[other["sum"] > 0]
+        return bool(len(other) and other["mean"].min() >= RESHUFFLED and other["sum"].min() > 2)
 
     def _extras(self) -> dict[str, Any]:
         """Return extra columns that have one value per configuration, else per sample."""
         out: dict[str, Any] = {}
         for name in self.extras:
-            columns = [p.frame.get(name, pd.Series(np.nan, index=p.frame.index)) for p in self.parts]
+            columns = [part.frame.get(name, pd.Series(np.nan, index=part.frame.index)) for part in self.parts]
             glance = pd.factorize(columns[0].iloc[:1000])[0]  # which rules most columns out
             axis, codes = Axis(), None
             for dim in ("configuration", "sample"):
@@ -328,6 +384,11 @@ class Assembly:
 
     def _one_class(self, data: np.ndarray, named: Any, positive: Any, distinct: list[Any]) -> tuple[np.ndarray, Any]:
         """Take the probability of the only class that has a column; the other class is its complement."""
+        if named not in distinct:
+            raise InputError(
+                f"the only column of predictions is named after class {named!r}, but the labels are {show(distinct)}; "
+                "say what it is with columns={'prediction': ...}."
+            )
         if positive is None and len(distinct) == 2 and is_plain_pair(distinct):
             positive = positive_class(distinct, None)
         if positive is None or positive == named:
@@ -336,8 +397,3 @@ class Assembly:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
-
-
-def same(name: Any, names: dict[str, Any]) -> Any:
-    """Return the label that is written like `name`, else `name` itself."""
-    return name if name is None else names.get(texts([name])[0], names.get(str(name), name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ def texts(values: Iterable[Any]) -> list[str]:
             str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
         )
     return out
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case without punctuation."""
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def words(column: Any) -> set[str]:
@@ -121,6 +126,20 @@ def repeats_of_iterations(sample: pd.Series, iteration: pd.Series) -> np.ndarray
     return np.asarray(number[codes])
 
 
+def splits_in_repeats(
+    sample: pd.Series, configuration: pd.Series, split: pd.Series
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the repeat of each row and its fold within that; no folds where splits do not partition the samples."""
+    rows = pd.DataFrame({"configuration": configuration, "split": split.cat.codes, "repeat": 0})
+    for own in rows.groupby("configuration", sort=False).indices.values():
+        rows.loc[own, "repeat"] = repeats_of_iterations(sample.iloc[own], split.iloc[own])
+    repeat = rows["repeat"].to_numpy()
+    counts = rows.groupby(["configuration", "repeat"])["split"].agg(["nunique", "size"])
+    most = counts["size"].groupby("configuration").transform("max")
+    whole = (counts["size"] == most).all() and (counts["nunique"] > 1).all()
+    return repeat, folds_within_repeats(repeat, split) if whole else None
+
+
 def folds_within_repeats(repeat: np.ndarray, iteration: np.ndarray | pd.Series) -> np.ndarray:
     """Return fold numbers from 0 within each repeat, in the order of the iterations, which are numbered throughout."""
     codes = _numbered(iteration)[0]
@@ -179,10 +198,10 @@ def first_codes(index: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return store
 
 
-def refuse_unused(frame: pd.DataFrame, key: Sequence[pd.Series], unused: Iterable[str]) -> None:
+def refuse_unused(unused: Mapping[str, pd.Series], *key: pd.Series) -> None:
     """Raise when rows of one `key` would be counted as repeats while a column that is not used tells them apart."""
     codes = pd.Series(pd.DataFrame(dict(enumerate(key))).groupby(list(range(len(key))), observed=True).ngroup())
-    apart = [name for name in unused if not first_is_constant(codes, frame[name])]
+    apart = [name for name, column in unused.items() if not first_is_constant(codes, column)]
     if apart:
         raise InputError(
             f"rows of one sample differ in column {apart[0]!r}, which this layout does not know, so that they cannot "

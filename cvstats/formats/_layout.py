@@ -28,6 +28,8 @@ class Hints:
     kind: str | None = None
     name: str = "configuration"
     mapped: frozenset[str] = frozenset()
+    wide: bool = False  # whether the mapped predictions are one column per configuration
+    several: bool = False  # whether the table is one of several
 
 
 @dataclass(eq=False)
@@ -39,14 +41,17 @@ class Parsed:
     frame : columns among sample, configuration, repeat, fold, label, group, weight, event, and those named below.
     values : class -> column of its probability or score; ``{None: column}`` for one value per prediction.
     extras : columns that may describe configurations or samples (tuning values, complexity).
+    read_as : our names -> the columns that were read as them, where a column was.
     source, first_row, rows : where it comes from: the table, the number of its first row (from 1) and of its rows.
     text : whether it was read from text, so that types are to be found out.
+    iterations : whether `fold` may name hold-outs that overlap, such as those of a bootstrap.
     aligned : whether the rows of the frame are those of the table, so that they can be named.
     """
 
     frame: pd.DataFrame
     values: dict[Any, str]
     extras: list[str] = field(default_factory=list)
+    read_as: dict[str, str] = field(default_factory=dict)
     kind: str | None = None
     positive: Any = None
     threshold: float | None = None
@@ -58,6 +63,7 @@ class Parsed:
     rows: int = 0
     text: bool = False
     aligned: bool = False
+    iterations: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class Layout:
     needs : regular expressions; each must match a column name.
     lacks : regular expressions; none may match a column name. They keep layouts apart that share columns.
     knows : regular expressions of the other columns it reads.
+    names_classes : whether classes are named in the header only, so that its case counts.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
     """
 
@@ -79,30 +86,55 @@ class Layout:
     lacks: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
     chunked: bool = False
+    names_classes: bool = False
     auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
 
     def missing(self, columns: Iterable[str]) -> list[str]:
-        """Return the needed columns that are not there."""
+        """Return the needed columns that are not there, in words."""
         names = list(columns)
-        return [need for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
+        return [in_words(need) for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
 
-    def near_miss(self, columns: Iterable[str]) -> tuple[str, str] | None:
-        """Return a column that is written almost like one that counts here, and that one."""
-        patterns = (*self.needs, *self.knows, *self.lacks)
+    def spelling(self, columns: Sequence[str]) -> dict[str, str]:
+        """Return columns -> how this layout writes them, for those that differ in case and punctuation only."""
+        patterns = [part for pattern in (*self.needs, *self.knows, *self.lacks) for part in alternatives(pattern)]
+        out = {}
         for name in columns:
-            spellings = {re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", "")}
-            if any(re.fullmatch(pattern, name) for pattern in patterns):
+            if not name or any(re.fullmatch(pattern, name) for pattern in patterns):
                 continue
-            for pattern in patterns:
-                if name and any(re.fullmatch(pattern, spelling, re.IGNORECASE) for spelling in (name, *spellings)):
-                    return name, pattern
-        return None
+            spellings = dict.fromkeys([name, *(re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", ""))])
+            fits = ((p, s) for p in patterns for s in spellings if re.fullmatch(p, s, re.IGNORECASE))
+            for pattern, spelled in fits:
+                begin = literal(pattern)
+                meant = next(
+                    (s for s in (begin + spelled[len(begin) :], spelled.lower()) if re.fullmatch(pattern, s)), ""
+                )
+                if meant:
+                    out[name] = meant
+                    break
+        return out
 
     def matches(self, columns: Sequence[str], hints: Hints) -> bool:
         """Return whether the column names are those of this layout."""
         if self.missing(columns) or any(re.fullmatch(lack, name) for lack in self.lacks for name in columns):
             return False
         return self.auto(columns, hints)
+
+
+def alternatives(pattern: str) -> list[str]:
+    """Return the patterns that one stands for: ``a|b`` is a and b."""
+    return pattern.split("|") if "(" not in pattern else [pattern]
+
+
+def literal(pattern: str) -> str:
+    """Return what every name that matches begins with."""
+    found = re.match(r"(?:\\\W|[^\\.(\[?*+|])*", pattern)
+    return re.sub(r"\\(.)", r"\1", found[0]) if found else ""
+
+
+def in_words(pattern: str) -> str:
+    """Return the names that match as a person would write them: ``response or prob....``."""
+    begins = {part: literal(part) for part in alternatives(pattern)}
+    return " or ".join(begin if re.fullmatch(part, begin) else f"{begin}..." for part, begin in begins.items())
 
 
 def in_our_words(
@@ -124,7 +156,14 @@ def in_our_words(
         notes = [note, *notes]
     out = out.assign(**{name: frame[name] for name in values.values()})
     extras = [name for name in extras if name not in out.columns]
-    return Parsed(out.join(frame[extras]), values, extras, notes=[*notes], **more)
+    read_as = {role: given for role, given in roles.items() if isinstance(given, str) and given in frame.columns}
+    read_as |= of_values(values)
+    return Parsed(out.join(frame[extras]), values, extras, read_as, notes=[*notes], **more)
+
+
+def of_values(values: Mapping[Any, str]) -> dict[str, str]:
+    """Return the columns of predictions by what they are."""
+    return {"prediction" if name is None else f"prediction[{name}]": column for name, column in values.items()}
 
 
 def others(frame: pd.DataFrame, known: Iterable[str]) -> list[str]:
@@ -136,6 +175,19 @@ def others(frame: pd.DataFrame, known: Iterable[str]) -> list[str]:
 def class_columns(columns: Iterable[str], pattern: str) -> dict[Any, str]:
     """Return the columns of class probabilities by class, which the group of the pattern names."""
     return {part[1]: name for name in columns if (part := re.fullmatch(pattern, name))}
+
+
+def like_classes(columns: Iterable[str], classes: Iterable[str]) -> dict[Any, str]:
+    """Return the columns that are named like classes, in whatever case, by class."""
+    names = list(columns)
+    lower: dict[str, list[str]] = {}
+    for name in classes:
+        lower.setdefault(name.lower(), []).append(name)
+    once = {name: found[0] for name, found in lower.items() if len(found) == 1}
+    exact = set(classes)
+    return {
+        name if name in exact else once[name.lower()]: name for name in names if name in exact or name.lower() in once
+    }
 
 
 def chosen(classes: dict[Any, str], single: str, hints: Hints) -> dict[Any, str]:

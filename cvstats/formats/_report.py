@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats.cube.arrays import encode_labels
+
 ATTR = "load_report"
+MANY, LARGE = 30, 20_000_000  # samples from which on chance makes nobody perfect; cells that take too long to count
+TOO_GOOD, PLAUSIBLE = 0.995, 0.97
 MIN_FOLD = 3  # a fold of one or two zeros is no evidence
 
 
@@ -31,6 +36,7 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
         "truth_conflicts": 0,
         "averaged_repeats": False,
         "zero_filled_folds": zero_filled(cube),
+        "read_as": {},
         "ignored_columns": [],
         "notes": [],
     }  # fmt: skip
@@ -38,7 +44,13 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
     if count := report["zero_filled_folds"]:
         what = "folds hold nothing but zeros for some configuration: were they filled in?"
         report["notes"] = [*report["notes"], f"{count} {what}"]
+    report["notes"] = [*report["notes"], *too_good(cube)]
     return cube.assign_attrs({ATTR: json.dumps(report)})
+
+
+def as_sentence(read_as: dict[str, str]) -> str:
+    """Return what was read as what, for people."""
+    return f"read {', '.join(f'{theirs} as {ours}' for ours, theirs in read_as.items())}"
 
 
 def _folds(cube: xr.DataArray) -> int:
@@ -67,6 +79,47 @@ def zero_filled(cube: xr.DataArray) -> int:
         full = folds.all().to_numpy() & (folds.size() >= MIN_FOLD).to_numpy()[:, None]
         count += int((full & ~zero[:, :, r].all(axis=0)).sum())
     return count
+
+
+def too_good(cube: xr.DataArray) -> list[str]:
+    """Return a remark when predictions look as if they knew the truth: one configuration's, or everybody's."""
+    right = _share_right(cube) if cube.sizes["sample"] >= MANY and cube.size <= LARGE else None
+    if right is None:
+        return []
+    name, best, rest = cube["configuration"].values[right.argmax()], right.max(), np.sort(right)[:-1]
+    if len(rest) and best > 1 - 1e-9 and rest[-1] < PLAUSIBLE:
+        return [
+            f"configuration {name!s} is right throughout, the next best {100 * rest[-1]:.1f} %: does it know the truth "
+            "(an oracle, or predictions for its own training samples)?"
+        ]
+    middle = np.median(right)
+    if middle > TOO_GOOD:
+        return [
+            f"predictions are right to {100 * right.min():.1f} to {100 * best:.1f} % (median {100 * middle:.1f} % over "
+            f"{len(right)} configurations): were they made for samples that the models had not seen?"
+        ]
+    return []
+
+
+def _share_right(cube: xr.DataArray) -> np.ndarray | None:
+    """Return the share of right classes, or of explained variance, of each configuration; None for scores."""
+    kind = str(cube["kind"].item())
+    if kind == "score" or "event" in cube.coords or {*cube.dims} - {"sample", "configuration", "repeat", "label_class"}:
+        return None
+    label = cube["label"]
+    if kind == "value":
+        wrong = ((cube - label) ** 2).mean([dim for dim in cube.dims if dim != "configuration"])
+        return np.asarray(np.nan_to_num((1 - wrong / label.var()).values))
+    codes = xr.DataArray(encode_labels(cube)[0], dims="sample")
+    if "label_class" in cube.dims:
+        hit = cube.drop_vars("label_class").fillna(-1.0).argmax("label_class") == codes
+        known = cube.notnull().any("label_class")
+    else:
+        limit = cube["threshold"].item() if "threshold" in cube.coords else 0.5
+        hit = (cube if kind == "label" else (cube > limit).astype(float)) == codes
+        known = cube.notnull()
+    over = [dim for dim in hit.dims if dim != "configuration"]
+    return np.asarray(np.nan_to_num(hit.where(known).mean(over).values))
 
 
 def read(cube: xr.DataArray) -> dict[str, Any] | None:

@@ -310,23 +310,22 @@ class Known:
     """What a process knows of a store: its parts, all that they say but the predictions, and who holds what."""
 
     entries: tuple[Entry, ...]
-    whole: xr.DataArray
+    whole: Any  # a hollow cube, or None of no parts
     holders: dict[Any, list[Entry]]  # by configuration
 
 
 def _known(folder: Path, entries: Sequence[Entry]) -> Known:
     """Return what is known of a store; only parts that are new to this process are looked at."""
     old = _KNOWN.get(folder)
-    seen = 0 if old is None or old.entries != tuple(entries[: len(old.entries)]) else len(old.entries)
-    parts = [(_outline(folder, entry), entry) for entry in entries[seen:]]
-    whole = [(old.whole, "earlier parts")] if old is not None and seen else []
-    holders = old.holders if old is not None and seen else {}
-    for outline, entry in parts:
+    if old is None or old.entries != tuple(entries[: len(old.entries)]):
+        old = Known((), None, {})
+    new = entries[len(old.entries) :]
+    parts = [(_outline(folder, entry), entry.file) for entry in new]
+    for entry, (outline, _) in zip(new, parts, strict=True):
         for name in outline.indexes["configuration"]:
-            holders.setdefault(name, []).append(entry)
-    if parts:
-        whole = [(united([*whole, *((outline, entry.file) for outline, entry in parts)]), "")]
-    _KNOWN[folder] = Known(tuple(entries), whole[0][0], holders)
+            old.holders.setdefault(name, []).append(entry)
+    before = [] if old.whole is None else [(old.whole, "earlier parts")]
+    _KNOWN[folder] = Known(tuple(entries), united([*before, *parts]) if parts else old.whole, old.holders)
     return _KNOWN[folder]
 
 
@@ -389,12 +388,20 @@ def _write(path: Path, raw: bytes) -> None:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[list[Entry]]:
-    """Yield what a store holds to the one process that may write now; afterwards remove what its manifest lacks."""
-    with _locked(folder):
+    """Yield what a store holds to the one process that may write now; afterwards remove what its manifest lacks.
+
+    A folder that holds no store then is removed too. Where the system cannot lock files nobody waits.
+    """
+    while (lock := _lock(folder)) is None:
+        pass
+    with lock:
         try:
             yield _clear(folder)
         finally:
-            _clear(folder)
+            if not _clear(folder):
+                with suppress(OSError):
+                    (folder / LOCK).unlink()
+                    folder.rmdir()
 
 
 def _clear(folder: Path) -> list[Entry]:
@@ -407,35 +414,19 @@ def _clear(folder: Path) -> list[Entry]:
     return stored
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let one process write at a time, where the system can lock files; a folder that holds no store is removed."""
-    while (lock := _lock(folder)) is None:
-        pass
-    with lock:
-        try:
-            yield
-        finally:
-            if not (folder / MANIFEST).exists():
-                with suppress(OSError):
-                    (folder / LOCK).unlink()
-                    folder.rmdir()
-
-
 def _lock(folder: Path) -> IO[str] | None:
     """Return the locked file; None if another process has removed it meanwhile."""
     folder.mkdir(exist_ok=True)
     if node(folder / LOCK, follow=False) != "nothing":
         check_input(folder / LOCK, inside=True)
-    file = None
     try:
         file = (folder / LOCK).open("a")
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+    except FileNotFoundError:
+        return None
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    with suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(file.fileno()), os.stat(folder / LOCK)):
             return file
-    except FileNotFoundError:
-        pass
-    if file is not None:
-        file.close()
+    file.close()
     return None

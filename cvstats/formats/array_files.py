@@ -17,7 +17,8 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Assembly, same
+from ._assemble import Assembly
+from ._axis import same
 from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columns import first_is_constant, repeats_of_iterations, texts, tuple_names, words
-from ._layout import Hints, Layout, Parsed, chosen, in_our_words, others
+from ._columns import first_is_constant, texts, tuple_names, words
+from ._layout import Hints, Layout, Parsed, chosen, in_our_words, like_classes, others
 
 KNOWN = ("pred", "obs", "rowIndex", "Resample", "weights", "label")
 ROLES: dict[str, Any] = {"sample": "rowIndex", "label": "obs", "weight": "weights"}
@@ -20,24 +19,27 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Name configurations by their tuning values; class columns are those named like the outcomes."""
     classes = words(frame["obs"]) | words(frame["pred"])
     rest = others(frame, (*KNOWN, *hints.mapped))
-    columns = [name for name in rest if name in classes]
+    by_class = like_classes(rest, classes)
+    columns = list(by_class.values())
     varies = [name for name in rest if name not in columns and len(frame[name].unique()) > 1]
     about = [name for name in varies if first_is_constant(frame["rowIndex"], frame[name])]  # such as patient or site
     tuning = [name for name in rest if name not in (*columns, *about)]
     if columns and about and len(columns) < len(classes):
         raise InputError(
-            f"caret: there are probabilities of {show(columns)} but not of {show(sorted(classes - set(columns)))}; "
+            f"caret: there are probabilities of {show(columns)} but not of {show(sorted(classes - set(by_class)))}; "
             f"is it column {about[0]!r}? Rename or drop that one."
         )
     _check_tuning(frame, tuning)
     if tuning == ["parameter"] and set(texts(frame["parameter"].unique())) == {"none"}:
         tuning = []
     new: dict[str, Any] = {"configuration": tuple_names(frame, tuning)} if tuning else {}
+    if tuning and hints.several:  # fits of the same parameters, told apart by their files
+        new["configuration"] = tuple_names(frame.assign(fit=hints.name), ["fit", *tuning])
     notes = _resample(frame, new, about)
     if about:
         notes.append(f"columns {show(about)} have one value per rowIndex: they describe samples and are not tuned")
-    values = chosen({name: name for name in columns}, "pred", hints)
-    return in_our_words(frame, ROLES | new, values, notes, [*tuning, *about])
+    values = chosen(by_class, "pred", hints)
+    return in_our_words(frame, ROLES | new, values, notes, [*tuning, *about], iterations=True)
 
 
 def _check_tuning(frame: pd.DataFrame, tuning: list[str]) -> None:
@@ -66,14 +68,7 @@ def _resample(frame: pd.DataFrame, new: dict[str, Any], about: list[str]) -> lis
             return [f"no `Resample` column: leave-one-out, or one of {show(about)} names the folds; none were read"]
         new["fold"] = frame["rowIndex"]
         return ["no `Resample` column: leave-one-out, every sample is its own fold"]
-    names = pd.Series(texts(frame["Resample"]), index=frame.index, dtype="category")
-    parts = {name: re.fullmatch(r"(Fold\d+)(?:\.(Rep\d+))?", name) for name in names.cat.categories}
-    repeated = {part[2] is not None for part in parts.values() if part}
-    if None in parts.values() or len(repeated) > 1:
-        new["repeat"] = repeats_of_iterations(frame["rowIndex"], frame["Resample"])
-        return ["`Resample` names overlapping hold-outs (bootstrap or leave-group-out), read as repeats without folds"]
-    for group, name in enumerate(("fold", "repeat")[: 1 + repeated.pop()], start=1):
-        new[name] = names.map({text: part[group] for text, part in parts.items() if part}).astype("category")
+    new["fold"] = "Resample"
     return []
 
 

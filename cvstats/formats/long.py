@@ -23,14 +23,15 @@ from cvstats.cube.arrays import class_names
 from cvstats.cube.make import as_cube
 
 from . import _report
-from ._columns import NUMBER
+from ._columns import NUMBER, plain
 from ._gate import needed
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, of_values, truth_column
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)
 SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
 PREFIX = "prediction_"
+ONE = {"oof", "cv", "prob", "proba", "probability", "score", "value", "mean"}  # prediction_<one of these> is no class
 DIMS = ("sample", "configuration", "partner", "repeat")
 FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
@@ -47,13 +48,16 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     values: dict[Any, str] = (
         {None: "prediction"} if "prediction" in columns else {c[len(PREFIX) :]: c for c in by_class}
     )
+    if len(values) == 1 and plain(next(iter(values)) or "") in ONE:
+        values = {None: by_class[0]}
     truth = truth_column(frame, hints, "long")
     if truth is not None and truth != "label":
         frame = frame.rename(columns={truth: "label"})
         columns = list(frame.columns)
     known = {*KEYS, *SETTLED, *values.values(), ROW_NAMES}
     extras = [name for name in columns if name not in known]
-    parsed = Parsed(frame, values, extras)
+    parsed = Parsed(frame, values, extras, {role: role for role in KEYS if role in columns} | of_values(values))
+    parsed.read_as |= {"label": truth} if truth else {}
     for name in SETTLED[:3]:
         if name in columns:
             setattr(parsed, name, _constant(frame[name], name))

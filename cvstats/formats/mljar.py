@@ -65,7 +65,9 @@ LAYOUT = Layout(
     name="mljar",
     title="mljar predictions_out_of_folds.csv (target, prediction or prediction_<class>)",
     needs=("target", r"prediction(_.+)?"),
-    lacks=("sample", "row_id", "prediction_label", "configuration", "inst#"),
-    # not to be confused with our long table, which has sample and label
+    lacks=("prediction_label",),
+    # not to be confused with tables that have more columns than these
+    names_classes=True,
+    auto=lambda columns, hints: all(re.fullmatch("(target|prediction(_.*)?)?", name) for name in columns),
     parse=parse,
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columns import first_is_constant, folds_within_repeats, refuse_unused, repeats_of_iterations, tuple_names, words
+from ._columns import first_is_constant, refuse_unused, tuple_names, words
 from ._layout import Hints, Layout, Parsed, chosen, class_columns, in_our_words, others
 
 CONFIGURATIONS = ("configuration", "learner", "learner_id", "task", "task_id")
@@ -25,29 +25,16 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     classes = class_columns(frame.columns, r"prob\.(.*)")
     ids = "row_ids" if "row_ids" in frame.columns else "id"
     fold = next((name for name in FOLDS if name in frame.columns), None)
-    roles = {"sample": ids, "label": "truth", "repeat": "repeat", "fold": fold}
-    ignored = others(frame, (*KNOWN, *classes.values(), *hints.mapped))
-    parsed = in_our_words(
-        frame, roles | {"configuration": _configurations(frame, hints)}, chosen(classes, "response", hints)
-    )
-    out, notes = parsed.frame, parsed.notes
+    roles: dict[str, Any] = {"sample": ids, "label": "truth", "repeat": "repeat", "fold": fold}
+    roles |= {"configuration": _configurations(frame, hints)}
+    extras = others(frame, (*KNOWN, *classes.values(), *hints.mapped))
+    parsed = in_our_words(frame, roles, chosen(classes, "response", hints), [], extras, iterations=True)
+    out = parsed.frame
     keys = [name for name in ("sample", "configuration", "repeat") if name in out.columns]
-    refuse_unused(frame, [out[name] for name in keys], ignored)
+    refuse_unused({name: frame[name] for name in extras}, *(out[name] for name in keys))
     if "repeat" not in out.columns and fold is None:
-        notes += _stacked(out, list(parsed.values.values()))
-    elif "repeat" not in out.columns:
-        repeat = np.zeros(len(frame), np.int64)
-        for rows in out.groupby("configuration", observed=True, sort=False).indices.values():
-            repeat[rows] = repeats_of_iterations(out["sample"].iloc[rows], out["fold"].iloc[rows])
-        if repeat.any():
-            out["repeat"], out["fold"] = repeat, folds_within_repeats(repeat, out["fold"])
-            notes.append(
-                f"{repeat.max() + 1} repeats were read off the iterations: a repeat ends when a sample returns"
-            )
-    about = [name for name in ignored if first_is_constant(out["sample"], frame[name])]  # such as patient or site
-    about = [name for name in about if name not in out.columns and len(frame[name].unique()) > 1]
-    ignored = [name for name in ignored if name not in about]
-    return replace(parsed, frame=out.join(frame[about]), extras=about, ignored=ignored)
+        parsed.notes += _stacked(out, list(parsed.values.values()))
+    return parsed
 
 
 def _configurations(frame: pd.DataFrame, hints: Hints) -> pd.Series:

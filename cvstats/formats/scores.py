@@ -14,9 +14,10 @@ from cvstats._check import InputError, show
 
 from . import SCORES
 from ._columns import natural, numbers_of, numeric, texts, tuple_names
+from ._frames import from_frame
 from ._gate import Budget
 from ._layout import ROW_NAMES
-from ._tables import from_frame, read_table
+from ._tables import read_table
 
 REPEATED = re.compile(r"(Fold\d+)\.(Rep\d+)")  # caret
 MOST = 10  # splits that are taken for the folds of one partition

@@ -9,8 +9,8 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columns import first_is_constant, natural_column, refuse_unused, repeats_of_iterations, texts, tuple_names, words
-from ._layout import Hints, Layout, Parsed, chosen, class_columns, in_our_words
+from ._columns import first_is_constant, natural_column, texts, tuple_names, words
+from ._layout import ROW_NAMES, Hints, Layout, Parsed, chosen, class_columns, in_our_words
 
 SINGLE = (".pred_time", ".pred", ".pred_class")
 KNOWN = (*SINGLE, ".row", ".config", "id", "id2", ".eval_time", "label")
@@ -32,7 +32,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     configuration = _configuration(frame, hints)
     roles: dict[str, Any] = {"sample": ".row", "configuration": configuration}
-    known = (*KNOWN, *hints.mapped)
+    known = (ROW_NAMES, *KNOWN, *hints.mapped)
     rest = [name for name in frame.columns if name not in known and not name.startswith(".pred")]
     outcome = "label" if "label" in frame.columns else _outcome(frame, configuration, rest, set(values), hints)
     rest = [name for name in rest if name != outcome]
@@ -41,28 +41,33 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         notes.append("no `id` column: collect_predictions(summarize = TRUE) has averaged the repeats")
     elif "id2" in frame.columns:
         roles |= {"repeat": "id", "fold": "id2"}
-    elif all(name.startswith("Fold") for name in texts(frame["id"].unique())):
-        roles["fold"] = "id"
     else:
-        refuse_unused(frame, [frame[".row"], configuration], rest)
-        roles["repeat"] = repeats_of_iterations(frame[".row"], frame["id"])
-        notes.append("`id` names resampling iterations, not folds: iterations that overlap are read as repeats")
+        roles["fold"] = "id"
+    plain = all(str(level).lower() in ("0", "1", "-1", "true", "false") for level in levels)
+    event = next(iter(levels)) if len(levels) == 2 and not plain else None
+    if event is not None and hints.positive is None and None not in values:
+        notes.append(f"the event is {event!r}, the first level, as yardstick takes it; positive= says otherwise")
     if outcome is not None:
         roles["label"] = outcome
         notes.append(f"the outcome is column {outcome!r}")
         if ".pred_time" in values.values():
-            roles["label"], event = _survival(frame[outcome])
-            roles |= {} if "event" in frame.columns else {"event": event}
+            roles["label"], died = _survival(frame[outcome])
+            roles |= {} if "event" in frame.columns else {"event": died}
     kind = "value" if {".pred_time", ".pred"} & set(values.values()) else None
-    return in_our_words(frame, roles, values, notes, rest, kind=kind, averaged="id" not in frame.columns)
+    averaged = "id" not in frame.columns
+    more = {"kind": kind, "averaged": averaged, "iterations": True, "positive": event if None not in values else None}
+    return in_our_words(frame, roles, values, notes, rest, **more)
 
 
 def _configuration(frame: pd.DataFrame, hints: Hints) -> pd.Series:
     """Return what names the configurations; the workflows of a workflow set share .config."""
     if "configuration" in hints.mapped:
         return frame["configuration"]
-    if {".config", "wflow_id"} <= {*frame.columns}:
-        return tuple_names(frame, ["wflow_id", ".config"])
+    names = [name for name in ("wflow_id", ".config") if name in frame.columns]
+    if hints.several and names:  # fits of the same parameters, told apart by their files
+        return tuple_names(frame.assign(fit=hints.name), ["fit", *names])
+    if len(names) > 1:
+        return tuple_names(frame, names)
     return frame.get(".config", pd.Series(hints.name, index=frame.index))
 
 

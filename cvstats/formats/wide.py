@@ -36,7 +36,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
     long["prediction"] = stacked
     note = f"{m} columns were taken as configurations: {show(configurations)}"
-    return Parsed(long, {None: "prediction"}, notes=[note])
+    read_as = {name: name for name in keys} | {"prediction": show(configurations)}
+    return Parsed(long, {None: "prediction"}, read_as=read_as, notes=[note])
 
 
 def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hints: Hints) -> None:

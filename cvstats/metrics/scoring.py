@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, folds_of, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem
@@ -152,7 +152,8 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     the repeats are renumbered from 0 within each.
     """
     repeats = cube.sizes.get("repeat", 1)
-    table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
+    fold = folds_of(cube, "averaging by fold")
+    table = fold.transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     held = table != ("" if table.dtype.kind in "UO" else -1)
     each = [np.unique(column[used]) for column, used in zip(table.T, held.T, strict=True)]
     counts = [len(names) for names in each]

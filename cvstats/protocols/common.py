@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import InputError
 from cvstats.cube.arrays import coverage, problem_on
 from cvstats.judge import Rules, decide
 from cvstats.kernels import Problem
@@ -59,13 +58,6 @@ def fold_names(fold: xr.DataArray) -> np.ndarray:
     """Return the names of the folds in order, without what marks a sample that is in none."""
     names = np.unique(fold.values)
     return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
-
-
-def folds_of(cube: xr.DataArray, protocol: str) -> xr.DataArray:
-    """Return the fold coordinate, or say why the protocol needs it."""
-    if "fold" not in cube.coords:
-        raise InputError(f"{protocol} needs the coordinate 'fold'; give as_cube(..., folds=...).")
-    return cube["fold"]
 
 
 def fold_columns(cube: xr.DataArray) -> list[np.ndarray]:

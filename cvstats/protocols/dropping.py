@@ -13,7 +13,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
 from cvstats._results import call_text, names_of, qualifiers, result
-from cvstats.cube.arrays import check_cube, check_form, map_batches, map_blocks, problem_on
+from cvstats.cube.arrays import check_cube, check_form, folds_of, map_batches, map_blocks, problem_on
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
@@ -22,7 +22,7 @@ from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, 
 from cvstats.select import Select, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, warn_once
-from .common import final_choice, folds_of
+from .common import final_choice
 from .registry import needs_folds, protocol
 
 

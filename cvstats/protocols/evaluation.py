@@ -11,11 +11,10 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.arrays import check_cube
+from cvstats.cube.arrays import check_cube, folds_of
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, get_metric, score
 
-from .common import folds_of
 from .nested import check_inner
 from .tuning import Inputs, choose, combined_score, over_batches, per_training_set, readable
 

@@ -10,12 +10,12 @@ import xarray as xr
 from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.arrays import check_cube
+from cvstats.cube.arrays import check_cube, folds_of
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
 from cvstats.select import by_value
 
-from .common import fold_names, folds_of
+from .common import fold_names
 from .nested import check_inner, labelled_like
 from .tuning import Inputs, best, choose, combined_score, eligible, over_batches, per_training_set
 

@@ -21,7 +21,9 @@ def always(cube: xr.DataArray, metric: Metric) -> str | None:
 
 def needs_folds(cube: xr.DataArray, metric: Metric) -> str | None:
     """Apply where the folds are known."""
-    return None if "fold" in cube.coords else "the folds were not saved"
+    if "fold" not in cube.coords:
+        return "the folds were not saved"
+    return "folds differ between configurations" if "configuration" in cube["fold"].dims else None
 
 
 def needs_repeats(cube: xr.DataArray, metric: Metric) -> str | None:

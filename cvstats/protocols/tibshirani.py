@@ -7,11 +7,11 @@ import xarray as xr
 
 from cvstats._check import warn
 from cvstats._results import call_text, result
-from cvstats.cube.arrays import check_cube, map_batches
+from cvstats.cube.arrays import check_cube, folds_of, map_batches
 from cvstats.metrics import Metric, bound_metric, check_average
 from cvstats.metrics.scoring import fold_scores
 
-from .common import final_choice, folds_of, said
+from .common import final_choice, said
 from .registry import needs_folds, protocol
 
 

@@ -70,7 +70,8 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", und
     found = bound_metric(metric, cube)
     estimate = score(cube, found, average=average, undefined=undefined)
     error = xr.full_like(estimate, np.nan, dtype=float)
-    if "fold" in cube.coords and "partner" not in cube.dims:
+    shared = "fold" in cube.coords and "configuration" not in cube["fold"].dims
+    if shared and "partner" not in cube.dims:
         by_fold, skip = fold_scores(cube, found, undefined), undefined == "skip"
         if by_fold.sizes["fold"] > 1:
             number = by_fold.count("fold") if skip else by_fold.sizes["fold"]

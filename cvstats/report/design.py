@@ -123,9 +123,11 @@ def read_facts(cube: xr.DataArray, design: Design, source: dict[str, Any]) -> li
     layout = printable(source.get("title") or source.get("layout") or "")
     how = f" ({source['recognised']})" if source.get("recognised") else ""
     classes = ", ".join(f"{count(n)} {printable(name)}" for name, n in list(design.classes.items())[:8])
+    renamed = [(ours, theirs) for ours, theirs in (source.get("read_as") or {}).items() if ours != theirs]
     facts = {
         "Source": printable(source.get("source") or ""),
         "Layout": layout + how if source.get("layout") else "",
+        "Columns read": printable(", ".join(f"{theirs} as {ours}" for ours, theirs in renamed)),
         "Rows read": count(source["rows"]) if source.get("rows") else "",
         "Samples": count(design.samples) + (f" ({classes})" if classes else ""),
         "Events": "",

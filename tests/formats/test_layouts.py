@@ -409,7 +409,7 @@ def test_every_layout_is_recognised_by_its_own_file_and_no_other():
     }  # fmt: skip
     for name, layout in files.items():
         columns = [column.strip('"') for column in (FILES / name).read_text().lstrip().splitlines()[0].split(",")]
-        assert recognise(columns, "auto", Hints())[0].name == layout
+        assert recognise(columns, "auto", Hints()).layout.name == layout
     assert set(files.values()) <= set(LAYOUTS)
 
 
@@ -423,8 +423,8 @@ def test_ambiguity_lists_the_candidates():
 
 
 def test_unknown_layouts_say_what_is_missing():
-    with pytest.raises(InputError, match=r"Closest: 'caret', which also needs 'rowIndex'"):
-        read_predictions(pd.DataFrame({"pred": [1.0], "obs": [1.0]}))
+    with pytest.raises(InputError, match=r"Closest: 'mlr3', which also needs 'row_ids'"):
+        read_predictions(pd.DataFrame({"truth": [1.0], "response": [1.0]}))
     with pytest.raises(InputError, match=r"not recognised: columns 'a', 'b'. Known layouts: long, wide"):
         read_predictions(pd.DataFrame({"a": [1.0], "b": [1.0]}))
     with pytest.raises(InputError, match=r"`format`='caret' needs columns 'pred', 'obs', 'rowIndex'; found 'a', 'b'"):
@@ -441,36 +441,127 @@ def test_right_columns_with_wrong_values():
 
 
 @pytest.mark.parametrize(
-    ("columns", "advice"),
+    "read_as",
     [
-        (
-            ["id", "model", "rep", "fold", "y", "prob"],
-            "{'sample': 'id', 'configuration': 'model', 'repeat': 'rep', 'label': 'y', 'prediction': 'prob'}",
-        ),
-        (["Patient_ID", "y_true", "y_pred"], "{'sample': 'Patient_ID', 'label': 'y_true', 'prediction': 'y_pred'}"),
-        (["y", "fold", "rf", "svm"], "{'label': 'y', 'prediction': ['rf', 'svm']}"),
+        "sample=id configuration=model repeat=rep fold=fold label=y prediction=prob",
+        "sample=Patient_ID label=y_true prediction=y_pred",
+        "sample=IDX label=Y_TRUE prediction=Y_PROBA -=Y_PRED",
+        "sample=patient_id label=y_true prediction=oof_proba -=cohort",
+        "sample=mbid fold=fold label=target prediction=prediction",
+        "sample=id label=target prediction[0]=p0 prediction[1]=p1",
+        "sample=id label=target prediction[1]=proba_1",
+        "sample=id label=target prediction[0]=Proba.0",
+        "sample=ID configuration=Classifier repeat=FoldColumn fold=Fold label=Target prediction=Prediction -=PredClass",
+        "sample=sample configuration=model repeat=run label=y_true prediction=prediction",
     ],
 )
-def test_unknown_columns_are_guessed_in_the_error_and_the_advice_works(columns, advice):
-    frame = pd.DataFrame({name: [0, 1, 0, 1] for name in columns})
-    for name in ("id", "Patient_ID"):
-        if name in frame:
-            frame[name] = range(4)
+def test_columns_that_can_be_one_thing_only_are_read_and_said(capsys, read_as):
+    columns = dict(pair.split("=") for pair in read_as.split())
+    p = np.array([0.1, 0.9, 0.2, 0.7])
+    values = {"sample": range(4), "label": [0, 1, 0, 1], "prediction": p, "prediction[1]": p, "prediction[0]": 1 - p}
+    cube = read_predictions(pd.DataFrame({name: values.get(role, 7) for role, name in columns.items()}))
+    assert cube.values.ravel().tolist() == pytest.approx(p)
+    columns.pop("-", None)
+    assert load_report(cube)["read_as"] == columns
+    assert capsys.readouterr().err.startswith("cvstats: table: read ")
+
+
+def test_advice_for_columns_that_may_be_anything_works():
+    frame = pd.DataFrame({name: [0, 1, 0, 1] for name in ["y", "fold", "rf", "svm"]})
     with pytest.raises(InputError) as caught:
         read_predictions(frame)
+    advice = "{'label': 'y', 'prediction': ['rf', 'svm']}"
     assert str(caught.value).endswith(f"If this is right, say columns={advice}.")
-    cube = read_predictions(frame, columns=ast.literal_eval(advice))
-    assert cube.sizes["sample"] == 4
+    assert read_predictions(frame, columns=ast.literal_eval(advice)).sizes["sample"] == 4
 
 
 @pytest.mark.parametrize(
-    "columns",
-    [["id", "prob"], ["y", "target", "prob"], ["model", "y", "prob"], ["rep", "y", "rf"], ["y", "fold"]],
-    ids=["no truth", "two truths", "models without samples", "repeats of columns", "no predictions"],
+    ("columns", "match"),
+    [
+        (["id", "prob"], r"not recognised.*map the columns by hand"),
+        (["y", "target", "prob"], r"several columns could be the label: 'y', 'target'\. Say which, for instance"),
+        (["model", "y", "prob"], r"no column names the samples"),
+        (["rep", "y", "rf"], r"not recognised.*map the columns by hand"),
+        (["y", "fold"], r"not recognised.*map the columns by hand"),
+        (["id", "fold"], r"this is a table of folds .*: it holds no predictions"),
+        (["id", "y", "y_score", "y_pred"], r"several columns could be the prediction: 'y_score', 'y_pred'"),
+        (["id", "y", "proba", "p0", "p1"], r"both 'proba' and 'p0', 'p1' could be the prediction"),
+        (["id", "y", "pred_low", "pred_high"], r"not recognised"),
+        (["run", "predictions", "labels"], r"no column names the samples; so predictions cannot be matched"),
+        (["y", "prob", "row7"], r"no column names the samples; is it 'row7'\?"),
+        (
+            ["ctd", "date", "turbidity", "pred", "model"],
+            r"'pred' is the prediction, .*, but which column is the truth\?",
+        ),
+    ],
 )
-def test_no_guess_where_the_columns_do_not_say_enough(columns):
-    with pytest.raises(InputError, match=r"not recognised.*map the columns by hand|the truth is not in the file"):
+def test_what_could_be_several_things_is_an_error_that_lists_them(columns, match):
+    with pytest.raises(InputError, match=match):
         read_predictions(pd.DataFrame({name: [0, 1] for name in columns}))
+
+
+def test_no_error_shows_a_regular_expression():
+    for layout in LAYOUTS.values():
+        assert not [word for word in layout.missing([]) if set(word) & set("\\+*?|[]^$")]
+
+
+def test_several_columns_together_name_the_sample_and_the_configuration():
+    rows = [(c, d, m, w, c + d / 10, m + w) for c in range(3) for d in range(2) for m in (1, 2) for w in (0, 5)]
+    frame = pd.DataFrame(rows, columns=["ctd", "date", "model", "patch", "turbidity", "pred"])
+    names = {"sample": "ctd+date", "configuration": "model+patch", "label": "turbidity"}
+    cube = read_predictions(frame, columns=names)
+    assert dict(cube.sizes) == {"sample": 6, "configuration": 4}
+    assert cube["sample"].values[:2].tolist() == ["ctd=0, date=0", "ctd=0, date=1"]
+    assert load_report(cube)["read_as"] == {**names, "prediction": "pred"}
+    plus = (
+        frame.rename(columns={"ctd": "ctd+date"}).drop(columns="date").drop_duplicates(["ctd+date", "model", "patch"])
+    )
+    assert read_predictions(plus, columns=names)["sample"].values.tolist() == [0, 1, 2]  # an exact name wins
+
+
+def test_splits_numbered_throughout_are_repeats():
+    rng = np.random.default_rng(1)
+    folds = np.stack([rng.permutation(20) % 5 for _ in range(3)], axis=1)
+    parts = [
+        pd.DataFrame(
+            {"id": range(20), "model": m, "split": folds[:, r] + 5 * r, "y": [0, 1] * 10, "prob": rng.random(20)}
+        )
+        for r in range(3)
+        for m in "ab"
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    cube = read_predictions(frame)
+    assert dict(cube.sizes) == {"sample": 20, "configuration": 2, "repeat": 3}
+    assert np.array_equal(cube["fold"], folds)
+    assert np.array_equal(
+        cube.sel(configuration="b").values, np.stack([parts[2 * r + 1]["prob"] for r in range(3)], axis=1)
+    )
+    assert read_predictions(frame.sample(frac=1, random_state=1)).sel({d: cube[d] for d in cube.dims}).equals(cube)
+    with pytest.raises(InputError, match="duplicate rows"):  # splits that do not partition the samples
+        read_predictions(frame.assign(split=frame["split"].where(frame["id"] > 0, 7)))
+
+
+def test_assembled_metatasks():
+    rng, labels = np.random.default_rng(1), np.array(["ill", "well", "dead"] * 4)
+    hard = pd.DataFrame({"Index-Metatask": range(12), "Fold": np.arange(12) % 4, "ground_truth": labels})
+    hard = hard.assign(**{name: rng.permutation(labels) for name in ("rf", "svm")})
+    cube = read_predictions(hard)
+    assert (cube.sizes["configuration"], cube["kind"].item()) == (2, "label")
+    p = rng.dirichlet([1, 1, 1], (12, 2))
+    soft = hard.rename(columns={"ground_truth": "class"}).assign(V1=rng.random(12))
+    soft = soft.assign(
+        **{
+            f"confidence.{c}.{m}": p[:, j, k]
+            for j, m in enumerate(("rf", "svm"))
+            for k, c in enumerate(("ill", "well", "dead"))
+        }
+    )
+    cube = read_predictions(soft)
+    assert np.array_equal(
+        cube.sel(label_class=["ill", "well", "dead"]).transpose("sample", "configuration", "label_class"), p
+    )
+    assert load_report(cube)["layout"] == "assembled"
+    assert load_report(cube)["ignored_columns"] == ["V1"]
 
 
 def test_wide_whole_numbers_are_numbers_beside_fractions_and_alone(tmp_path):
@@ -497,3 +588,23 @@ def test_weka_instances_are_numbers():
         read_predictions(
             table("inst#,actual,predicted,error,prediction\ninf,1:yes,1:yes,,0.9\n-inf,2:no,1:yes,+,0.6\n")
         )
+
+
+def test_tidymodels_event_is_yardsticks_and_workflows_name_configurations():
+    text = "wflow_id,.config,id,.row,.pred_ill,.pred_well,.pred_class,outcome\n" + "".join(
+        f"{w},pre0_mod{m},Resample{i % 3 + 1},{i},0.{i + m},0.{9 - i - m + 1},ill,{'ill' if i % 2 else 'well'}\n"
+        for w in ("knn", "tree")
+        for m in (1, 2)
+        for i in range(1, 7)
+    )
+    cube = read_predictions(table(text))
+    assert (cube["positive"].item(), cube.values[0, 0]) == ("ill", 0.2)
+    assert "the event is 'ill', the first level, as yardstick takes it" in load_report(cube)["notes"][0]
+    assert cube["configuration"].values[[0, 3]].tolist() == [
+        "wflow_id=knn, .config=pre0_mod1",
+        "wflow_id=tree, .config=pre0_mod2",
+    ]
+    assert cube["fold"].values.tolist() == [f"Resample{i % 3 + 1}" for i in range(1, 7)]  # of group_vfold_cv()
+    assert read_predictions(table(text), positive="well").values[0, 0] == 0.8
+    classes = read_predictions(table(text).drop(columns=[".pred_ill", ".pred_well"]), positive="ill")
+    assert classes["kind"].item() == "label"

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import pytest
 import xarray as xr
 
 from cvstats import InputError, as_cube, bootstrap, cli, kfold, load_report, p_adjust, read_predictions, score
+from cvstats.formats._roles import SYNONYMS
 
 FILES = Path(__file__).parents[1] / "files"
 RNG = np.random.default_rng(1)
@@ -259,7 +261,8 @@ def test_mlr3_columns_about_samples_are_kept():
     cube = read_predictions(frame, positive="b")
     assert cube["patient"].dims == ("sample",)
     assert cube["patient"].values.tolist() == (np.arange(20) // 2).tolist()
-    assert load_report(cube)["ignored_columns"] == ["resampling_id", "seconds"]
+    assert cube["resampling_id"].values.tolist() == ["cv"] * 3
+    assert load_report(cube)["ignored_columns"] == ["seconds"]
     assert cube.drop_vars("patient").equals(read_predictions(frame.drop(columns="patient"), positive="b"))
 
 
@@ -287,11 +290,12 @@ def test_tidymodels_column_that_explains_duplicates_is_never_ignored():
 
 
 def test_long_table_duplicates_name_the_column_that_tells_them_apart():
-    frame = pd.DataFrame({"sample": [1, 2] * 4, "configuration": list("aabb") * 2, "seed": [1] * 4 + [2] * 4})
+    frame = pd.DataFrame({"sample": [1, 2] * 4, "configuration": list("aabb") * 2, "start": [1] * 4 + [2] * 4})
     frame = frame.assign(prediction=RNG.random(8), label=[0, 1] * 4)
-    with pytest.raises(InputError, match=r"Column 'seed' tells them apart: .* columns=\{'repeat': 'seed'\}"):
+    with pytest.raises(InputError, match=r"Column 'start' tells them apart: .* columns=\{'repeat': 'start'\}"):
         read_predictions(frame)
-    assert read_predictions(frame, columns={"repeat": "seed"}).sizes["repeat"] == 2
+    assert read_predictions(frame, columns={"repeat": "start"}).sizes["repeat"] == 2
+    assert read_predictions(frame.rename(columns={"start": "seed"})).sizes["repeat"] == 2
 
 
 # -- caret's other columns
@@ -653,7 +657,8 @@ def test_arrays_that_mean_nothing_are_refused():
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (LONG.replace("fold", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
+        (LONG.replace("weight", "Weight", 1), r"column 'Weight' is written almost like 'weight', which layout 'long'"),
+        (LONG.replace("group", "Fold", 1), r"column 'Fold' is written almost like 'fold', which layout 'long' looks"),
         (AMLB.replace("fold", "part", 1), r"layout 'amlb': columns 'no', 'yes', 'part' should be the classes"),
         (WIDE.replace("fold", "part", 1), r"wide table: 'part' lie outside \[0, 1\] while other columns hold prob"),
         ("target,repeat1_p0\n1,0.5\n0,0.4\n", r"julearn: .* found repeats 1 and other columns none\."),
@@ -666,3 +671,50 @@ def test_arrays_that_mean_nothing_are_refused():
 def test_columns_that_lost_their_names_are_refused(tmp_path, text, match):
     with pytest.raises(InputError, match=match):
         read_predictions(save(tmp_path, text))
+
+
+# -- law: whatever people call our columns, and in whatever order they are, the cube is the same or there is an error
+
+
+def other_name(role, rng):
+    """Return another name for a column: a synonym in some spelling, or the same."""
+    words = [role, *SYNONYMS.get(role, "").split()]
+    case = [str, str.upper, str.title][rng.integers(3)]
+    return case(words[rng.integers(len(words))])
+
+
+@pytest.mark.parametrize(
+    "text", [LONG, LONG.replace("prediction", "prediction_1"), WIDE], ids=["long", "class", "wide"]
+)
+def test_synonyms_and_order_of_columns_never_give_another_cube(text, capsys):
+    rng = np.random.default_rng(1)
+    frame = pd.read_csv(io.StringIO(text), dtype={"repeat": str})
+    right, read = content(read_predictions(frame).sortby("configuration")), 0
+    for _ in range(40):
+        changed = rng.choice(list(frame.columns), rng.integers(1, 5), replace=False)
+        names = {role: other_name(role, rng) for role in changed if role in SYNONYMS}
+        given = frame.rename(columns=names)
+        if given.columns.is_unique:
+            try:
+                cube = read_predictions(given[list(rng.permutation(given.columns))])
+            except InputError:
+                continue
+            found, read = content(cube.sortby("configuration")), read + 1
+            for key in ("dims", "shape", "values", "sample", "repeat", "label", "kind", "positive"):
+                assert found.get(key) == right.get(key), (key, names)
+            for key in ("fold", "group", "weight"):  # under a name that says nothing they describe samples
+                assert found.get(key, right[key]) == right[key], (key, names)
+    assert read > (2 if "m1" in text else 10)  # columns of a wide table may be anything
+
+
+def test_columns_that_were_split_are_not_taken_for_what_they_were_part_of():
+    frame = pd.read_csv(io.StringIO(LONG))
+    for role in ("sample", "configuration", "label"):
+        halves = {f"{role}_letter": frame[role].astype(str).str[:1], "number": frame[role].astype(str).str[1:]}
+        with pytest.raises(InputError):
+            read_predictions(frame.drop(columns=role).assign(**halves))
+    halves = {"letter": frame["sample"].str[:1], "number": frame["sample"].str[1:]}
+    split = frame.drop(columns="sample").assign(**halves)
+    joined = read_predictions(split, columns={"sample": "letter+number"})
+    assert joined["sample"].values.tolist() == [f"letter=s, number={i}" for i in range(12)]
+    assert np.array_equal(joined, read_predictions(frame))

@@ -223,7 +223,9 @@ def test_columns_by_hand_mistakes():
         read_predictions(frame, columns={"predictions": "p"})
     with pytest.raises(InputError, match=r"must say which column names the samples"):
         read_predictions(frame, columns={"prediction": "p", "label": "y", "configuration": "model"})
-    with pytest.raises(InputError, match=r"only 'configuration' and 'prediction' may name several"):
+    with pytest.raises(
+        InputError, match=r"\['label'\] must name one column; only sample, configuration, .* may name several"
+    ):
         read_predictions(frame, columns={"prediction": "p", "label": ["y", "p"], "sample": "pid"})
     with pytest.raises(InputError, match=r"leave 'configuration' out"):
         read_predictions(frame, columns={"prediction": ["p"], "label": "y", "sample": "pid", "configuration": "model"})
@@ -248,9 +250,10 @@ def test_conflicts_name_the_rows(tmp_path):
     )
     plain = "sample,configuration,prediction,label\n1,a,.5,1\n2,a,.5,0\n1,a,.5,1\n"
     bad(tmp_path, plain, r"rows 1 and 3\. Remove them\. If they are repeats")
-    models = "sample,model,fold,prediction,label\n1,svm,0,.5,1\n2,svm,1,.4,0\n1,knn,0,.6,1\n2,knn,1,.3,0\n"
-    bad(tmp_path, models, r"duplicate .* If column 'model' names .*, say columns=\{'configuration': 'model'\}\.")
-    assert read_predictions(save(tmp_path, models, "p.csv"), columns={"configuration": "model"}).shape == (2, 2)
+    models = "sample,tool,fold,prediction,label\n1,svm,0,.5,1\n2,svm,1,.4,0\n1,knn,0,.6,1\n2,knn,1,.3,0\n"
+    bad(tmp_path, models, r"duplicate .* If column 'tool' names .*, say columns=\{'configuration': 'tool'\}\.")
+    assert read_predictions(save(tmp_path, models, "p.csv"), columns={"configuration": "tool"}).shape == (2, 2)
+    assert read_predictions(save(tmp_path, models.replace("tool", "model"), "p.csv")).shape == (2, 2)
     bad(
         tmp_path,
         LONG.replace("s2,a,2,1,0.2,0", "s2,a,2,1,0.2,1"),
@@ -514,7 +517,7 @@ def test_r_data_files_are_named(tmp_path):
     bad(
         tmp_path,
         gzip.compress(b"X\n\x00\x00\x00\x03rest"),
-        "this is an R data file; save the predictions with write.csv",
+        r"this is an R data file\. In R type: write\.csv",
         name="p.rds",
     )
 

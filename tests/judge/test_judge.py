@@ -515,6 +515,16 @@ class TestUsable:
         for found in (out, other):
             np.testing.assert_allclose(found["score_variance"], expected, rtol=1e-10)
 
+    def test_a_configuration_without_a_score_never_wins(self):
+        cube = binary()
+        cube[:, 0] = 0.1  # never positive, so that its predictive value is undefined
+        draws = cs.bootstrap(cube, 40, rng=1)
+        parts = (cube, cube.isel(configuration=slice(1, None)))
+        out, other = (cs.select_and_judge(part, "ppv", choose=draws, ties="first") for part in parts)
+        assert out["usable"].values.all()
+        np.testing.assert_array_equal(out["selected"], other["selected"])
+        np.testing.assert_array_equal(out["value"], other["value"])
+
     @pytest.mark.parametrize("select", [cs.top_mean(2), cs.ensemble(4)])
     def test_mixtures_are_learned_where_draws_can_be_used(self, select):
         cube = binary(digits=2)

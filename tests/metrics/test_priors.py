@@ -54,6 +54,8 @@ def test_separate_sampling_and_shifted_probabilities():
     assert float(out.estimate) < float(unshifted.estimate)  # probabilities for the sample's ratio are too high there
     with pytest.raises(cs.InputError, match="same prior"):
         cs.winner(CUBE, "brier", adjust=cs.shift_prior({1: 0.05}), rng=1)
+    with pytest.raises(cs.InputError, match="are at different class ratios"):
+        cs.winner(CUBE, at, adjust=cs.shift_prior({1: 0.1}), rng=1)
 
 
 @pytest.mark.parametrize(

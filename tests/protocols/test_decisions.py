@@ -284,6 +284,35 @@ class TestByFold:
                 assert float(out.value[0, number]) == pytest.approx(roc_auc_score(y[left], p[left, best, 0]), abs=1e-12)
             assert float(out.value[1, number]) == pytest.approx(np.mean((p[left, best, 0] > 0.5) == y[left]))
 
+    def test_repeats_with_folds_of_their_own_and_a_fold_that_was_not_run(self):
+        y, p, cube = tiny(24, 3, 2, seed=3)
+        fold = np.stack([np.arange(24) // 6, np.arange(24) // 2 % 4], axis=1)
+        p[fold[:, 1] == 2, 1, 1] = np.nan
+        cube = cube.copy(data=p).assign_coords(fold=(("sample", "repeat"), fold))
+        draws = some_draws(24, 20)
+        out = cs.select_and_judge(cube, "auc", choose=draws, average="fold", ties="first")
+        for number, w in enumerate(draws.values):
+            scores = np.empty((3, 2))
+            for j, r in np.ndindex(3, 2):
+                there = [(fold[:, r] == k) & (w > 0) & ~np.isnan(p[:, j, r]) for k in range(4)]
+                full = [rows for rows in there if len(np.unique(y[rows])) == 2]
+                scores[j, r] = np.mean([roc_auc_score(y[k], p[k, j, r], sample_weight=w[k]) for k in full])
+            assert out.selected.values[number] == f"c{int(np.argmax(np.round(scores.mean(axis=1), 12)))}"
+
+    def test_cut_on_the_whole_draw_and_chosen_by_fold(self):
+        y, p, cube = tiny(24, 4, seed=3)
+        fold = np.arange(24) // 6
+        cube = cube.assign_coords(fold=("sample", fold))
+        draws = some_draws(24, 20)
+        out = cs.select_and_judge(cube, "accuracy", choose=draws, adjust=cs.cut("youden"), average="fold", ties="first")
+        for number, w in enumerate(draws.values):
+            limits = [best_cut(y, p[:, j], w) for j in range(4)]
+            hit = [(p[:, j, 0] > limits[j]) == y for j in range(4)]
+            scores = [np.mean([np.average(own[k], weights=w[k]) for k in (fold == np.arange(4)[:, None]) if w[k].any()])
+                      for own in hit]  # fmt: skip
+            best = int(np.argmax(np.round(scores, 12)))
+            assert (out.selected.values[number], float(out.threshold[number])) == (f"c{best}", limits[best])
+
     def test_naive_is_what_cvt_says_and_the_winner_is_that_of_the_fold_means(self):
         _, _, cube = tiny(40, 6, seed=5)
         cube = cube.assign_coords(fold=("sample", np.arange(40) // 8))

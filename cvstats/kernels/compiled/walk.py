@@ -151,7 +151,8 @@ def concordant(
     for first in range(0, draws, LANES):
         lanes = min(LANES, draws - first)
         w = np.ascontiguousarray(weights[:, first : first + lanes])
-        tree, beside, below = np.empty((n + 1, lanes)), np.empty((n + 1, lanes)), np.empty(lanes)
+        tree, beside = np.empty((n + 1, lanes), w.dtype), np.empty((n + 1, lanes), w.dtype)
+        below = np.empty(lanes, w.dtype)  # narrow numbers where sums are exact in them; products are not
         for c in range(len(rank)):
             tree[:] = 0.0
             beside[:] = 0.0
