@@ -143,7 +143,9 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
     for start in range(0, len(at), step):
         z = p - at[start : start + step, None]
         far = np.abs(z)
-        v = far[:, None] / np.maximum(_window(p, w, at[start : start + step], far), np.finfo(float).tiny)[..., None]
+        window = np.maximum(_window(p, w, at[start : start + step], far), np.finfo(float).tiny)[..., None]
+        with np.errstate(over="ignore"):  # a window of tied predictions has no width
+            v = np.minimum(far[:, None] / window, 1.0)
         v[v <= 0.001] = 0.0
         v = 1 - v * v * v  # the tricube, nothing from .999 of the window on
         v[v < 1 - 0.999**3] = 0.0

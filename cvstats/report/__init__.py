@@ -20,6 +20,7 @@ from cvstats.metrics import Metric
 from cvstats.tables.words import better, printable, several
 
 from .analysis import Analysis
+from .checklist import checklist_text
 from .methods import PREPROCESSING, WRITERS, paragraph
 from .page import SECTIONS, Page, figures_of
 from .record import beside, record_of, record_text
@@ -36,6 +37,7 @@ def report_text(
     *,
     format: str = "text",
     preprocessing: str | None = None,
+    checklist: bool = False,
     inner: xr.DataArray | None = None,
     regime: str = "cv",
     times: int = 1000,
@@ -65,6 +67,8 @@ def report_text(
     preprocessing : {"inside", "outside", "none"}, optional
         Where steps that learn from the data were fitted, which predictions cannot tell: inside the training
         folds, outside, on all samples before splitting, or none. Left open in brackets when omitted.
+    checklist : bool
+        Add the items of TRIPOD+AI, each answered from the predictions or marked as the authors' to write.
     inner, regime, times, rng, level, by, adjust, subgroup : as in `winner`
         The seed is fixed at 1 unless given.
     prior : dict, optional
@@ -90,7 +94,8 @@ def report_text(
     _check_preprocessing(preprocessing)
     asked = {"by": by, "adjust": adjust, "subgroup": subgroup, "prior": prior}
     analysis = Analysis(cube, metric, inner, regime, times, entropy(rng), level, **asked)
-    return paragraph(analysis, format, preprocessing)
+    text = paragraph(analysis, format, preprocessing)
+    return f"{text}\n\n{checklist_text(analysis, WRITERS[format][0])}" if checklist else text
 
 
 def report_html(

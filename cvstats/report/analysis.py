@@ -158,12 +158,19 @@ class Analysis:
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
     @cached_property
+    def plain_draws(self) -> Draws:
+        """The same for what depends on the class ratio, and for the published method: drawn without strata."""
+        if not self.within_class:
+            return self.draws
+        return make_draws(self.cube, self.metric, self.times, self.seed, None).remembered()
+
+    @cached_property
     def results(self) -> dict[str, xr.Dataset]:
         """All estimates, and why the others could not be computed."""
         cube, metric, inner, heard = self.cube, self.metric, self.inner, self._heard
         common: dict[str, Any] = {"times": self.times, "rng": self.seed, "level": self.level, "progress": self.progress}
         ours = {"inner": inner, "regime": self.regime, "draws": self.draws, **common}
-        papers = {"draws": None if self.within_class else self.draws, **common}  # which draws without strata
+        papers = {"draws": self.plain_draws, **common}
         results, skipped = {"winner": listened(heard, lambda: winner(cube, metric, **ours))}, {}
         if np.isnan(float(results["winner"]["naive"])):
             said = " ".join(heard)

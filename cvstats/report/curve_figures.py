@@ -12,6 +12,7 @@ import xarray as xr
 from cvstats._check import InputError, listened
 from cvstats.curves import calibration_curve, decision_curve, roc_curve
 from cvstats.plot.curves import plot_calibration, plot_decision, plot_roc
+from cvstats.resample import Part
 from cvstats.tables.words import count
 
 from .analysis import CURVE_DRAWS, Analysis
@@ -49,7 +50,8 @@ def curve_blocks(analysis: Analysis) -> list[Block]:
         if kind not in kinds.split():
             continue
         try:
-            curve = listened([], partial(compute, cube, by=analysis.metric, **how))
+            shared = analysis.draws if compute is roc_curve else analysis.plain_draws
+            curve = listened([], partial(compute, cube, by=analysis.metric, draws=Part(shared, 0, times), **how))
         except InputError:  # such as a metric of the user that no list takes
             continue
         if np.isfinite(curve["estimate"].values).any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import xarray as xr
 
 import cvstats
@@ -196,8 +197,35 @@ def _interval(analysis: Analysis) -> Iterator[str]:
     if analysis.limits(analysis.winner):
         yield (
             f"The {analysis.percentage} interval is calibrated for selection: {kind} with Student's t, an effective "
-            "sample size from the bootstrap variance of all configurations, and the variance that selection adds."
+            "sample size from the bootstrap variance of all configurations, and the variance that selection adds; it "
+            f"is this package's own method{_constants(analysis)}."
         )
+
+
+def _constants(analysis: Analysis) -> str:
+    """Return the formula and its numbers, so that a reader could redo the limits."""
+    parts = analysis.winner.get("calibration")
+    if parts is None or parts.ndim != 1:
+        return ""
+    known = {
+        str(name): float(value) for name, value in zip(parts["calibration_part"].values, parts.values, strict=True)
+    }
+    df = f"t on {known['n'] - 1:.0f} degrees of freedom"
+    if not _wilson(analysis):
+        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df})"
+    text = (
+        f" (limits of Wilson at a centre c as for c(1 - c) / [kappa c(1 - c) / n_eff + V] samples, with n_eff = "
+        f"{known['first']:.4g}, kappa = {known['kappa']:.4g} and V = {known['extra']:.4g} on the scale from 0 to 1, "
+        f"{df}"
+    )
+    if np.isfinite(known["other"]):
+        text += f"; the limit on the better side is at least that at the centre {known['other']:.4g}"
+    if np.isfinite(known["towards"]):
+        text += (
+            f"; the limit on the better side is at least that of {known['naive_first']:.4g} samples at the centre "
+            f"{known['towards']:.4g}"
+        )
+    return f"{text})"
 
 
 def _numbers(analysis: Analysis) -> str:

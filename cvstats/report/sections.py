@@ -30,6 +30,7 @@ from cvstats.tables.words import (
 )
 
 from .analysis import Analysis
+from .checklist import checklist_table
 from .curve_figures import curve_blocks
 from .design import read_facts
 from .families import FAMILIES, family_blocks
@@ -288,6 +289,12 @@ def for_the_methods_section(page: Page) -> list[Block]:
         Copied("text-latex", latex, "Copy LaTeX", summary="LaTeX"),
         Copied("text-markdown", markdown, "Copy Markdown", summary="Markdown"),
     ]
+
+
+@section("checklist", "TRIPOD+AI checklist")
+def tripod(page: Page) -> list[Block]:
+    """Return what a reporting guideline asks, answered where the predictions can."""
+    return [checklist_table(page.analysis)]
 
 
 @section("reproduce", "To reproduce")

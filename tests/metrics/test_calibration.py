@@ -245,3 +245,13 @@ def test_at_a_prior_points_are_not_joined():
     alone = cs.winner(cube, shifted[0], by="auc", times=40, rng=1)
     assert float(out.estimate[0]) == pytest.approx(float(alone.estimate), abs=1e-12)
     assert replace(shifted[0], bind=None).curve  # joined only until it knows the cube's classes
+
+
+def test_tied_predictions_have_a_window_without_width():
+    """Most samples share one prediction: the local fit there is their mean, without overflow."""
+    y = np.arange(40) % 4 == 0
+    p = np.where(np.arange(40) < 36, 0.25, 0.9)
+    cube = cs.as_cube(p[:, None], y.astype(int), kind="probability")
+    smooth = cs.calibration_curve(cube, times=20, rng=1)
+    assert float(smooth["naive"].sel(predicted=0.25)) == pytest.approx(y[:36].mean(), abs=1e-12)
+    assert np.isfinite(float(cs.score(cube, "ici")[0]))

@@ -41,8 +41,8 @@ def test_a_section_and_a_figure_from_outside(registries):
     html = render_html(Page(Analysis(cs.simulate_cube(40, 3, rng=1), "accuracy", times=40)))
     order = re.findall(r'<section id="(\w+)">', html)
     assert order == [
-        "read", "remarks", "methods", "winners", "selected", "optimism", "sizes", "paragraph", "reproduce",
-        "references",
+        "read", "remarks", "methods", "winners", "selected", "optimism", "sizes", "paragraph", "checklist",
+        "reproduce", "references",
     ]  # fmt: skip
     own = re.search(r'<section id="sizes">.*?</section>', html, re.S).group()
     assert "<h2>How large it is</h2>" in own
