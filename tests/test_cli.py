@@ -161,7 +161,7 @@ def test_advice_on_columns_is_given_as_the_command_line_takes_it(tmp_path, capsy
     assert run("describe", path, "--columns", "label=y,prediction=a b,prediction=svm") == OK
     assert "2 columns were taken as configurations: 'a b', 'svm'" in capsys.readouterr().out
     assert run("describe", path, "--columns", "label=y", "--columns", "label=fold", "--columns", "prediction=svm") == 2
-    assert "only 'configuration' and 'prediction' may name several columns" in capsys.readouterr().err
+    assert "must name one column; only sample, configuration, repeat" in capsys.readouterr().err
 
 
 def test_columns_labels_kind_and_threshold(tmp_path, capsys):
@@ -325,7 +325,6 @@ def test_bad_files_are_one_line_and_nothing_is_written(name, tmp_path, capsys):
         (["estimate", "--example", "nothing"], "--example must be one of"),
         (["estimate", "--inner", "nowhere.nc"], "no such file: 'nowhere.nc'"),
         (["estimate", "--example", "breast_cancer_inner"], "inner predictions"),
-        (["estimate", "--example", "breast_cancer_separate"], "separate-sampling cube"),
         (["estimate", "x.csv", "--example", "iris"], "give files or --example, not both"),
         (["estimate", "--example", "diabetes", "--threshold", "1"], "--threshold is for scores"),
         (["report", "-o", "nowhere/r.html"], "--output: no such folder: 'nowhere'"),

@@ -348,7 +348,7 @@ def as_metric(
 
 
 def _called(
-    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any
+    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any = None
 ) -> float:
     more = {"event": event} if timed else {}
     if weigh:

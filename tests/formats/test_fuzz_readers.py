@@ -78,6 +78,8 @@ REFUSED = {  # whole, but no tables of predictions
     "caret_scores.csv",
     "h2o_truth.csv",
     "h2o_zero_filled.csv",
+    "separate_lda_design.csv",
+    "separate_lda_numbers.csv",
     "sklearn_scores.csv",
     "weka_experimenter.csv",
 }
@@ -114,6 +116,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def settings_of(name: str) -> dict[str, Any]:
     two = name.startswith(TWO_SPECIES) and not name.startswith(("caret_multi", "caret_reg"))
+    two = two or name == "separate_lda.csv"
     return SETTINGS.get(name, {"positive": "virginica"} if two else {})
 
 

@@ -28,7 +28,7 @@ WHEEL = [
 ]
 SDIST = [
     *WHEEL[:-1],
-    r"tests/([a-z]+/)?\w+\.(py|R|sh|json|md|csv|txt|arff|npz|npy)",
+    r"tests/([a-z]+/)?(\w+/){0,2}\w+\.(py|R|sh|json|md|csv|txt|arff|npz|npy)",
     r"(README|CHANGELOG|CONTRIBUTING)\.md|CITATION\.cff|LICENSE|pyproject\.toml|PKG-INFO|\.gitignore",
 ]
 JUNK = ("cvstats/__pycache__/cube.cpython-311.pyc", "tests/.hypothesis/x", "cvstats/.mypy_cache/x", "report.html")

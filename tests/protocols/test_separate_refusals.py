@@ -12,7 +12,7 @@ import cvstats as cs
 from cvstats.metrics.base import REGISTRY
 
 QUICK: dict[str, Any] = {"times": 50, "rng": 1}
-RANKS = {"average_precision", "concordance"}
+RANKS = {"average_precision", "concordance", "uno_concordance"}
 MODEL_BY_MODEL = {"auc", "auc_ovr", "auc_ovr_weighted"}
 FITTED = {"calibration_intercept", "calibration_slope", "ici"}
 FREE = {"auc", "balanced_accuracy", "recall", "sensitivity", "specificity", "youden"}
