@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_level, listened, show
+from cvstats._check import InputError, check_level, listened, show
 from cvstats.compare.best import best_of
 from cvstats.cube.arrays import batch_dims, check_cube, class_names, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
+from cvstats.intervals import check_times
 from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import Doubts, bbc
@@ -85,8 +86,8 @@ class Analysis:
 
     def __post_init__(self) -> None:
         check_one(self.cube)
-        check_count(self.times, "times")
         check_level(self.level)
+        check_times(self.times, self.level, "percentile")  # of the published method
         self._heard: list[str] = []  # what the functions warned of
         self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
