@@ -452,7 +452,7 @@ def test_a_metric_of_ones_own_cannot_be_made_again(tmp_path, capsys):
         lambda y, p, w: np.average(np.abs(y - p), weights=w), direction="minimize", name="own", range=(0, np.inf)
     )
     cube = weighted_cube().drop_vars(["weight", "group"])
-    cs.report_html(cube, own, path=tmp_path / "r.html", times=20)
+    cs.report_html(cube, own, path=tmp_path / "r.html", times=40)
     cs.write_cube(cube, tmp_path / "p.csv")
     assert run("verify", tmp_path / "r.html", tmp_path / "p.csv") == BAD_INPUT
     assert "the metric 'own' is not known by its name alone" in capsys.readouterr().err
