@@ -200,7 +200,8 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     limits, _, note = interval_limits(asked.interval, enlarged, asked.level)
     asked.notes.extend([note] if note else [])
     regret = float(np.mean(asked.metrics[0].optimism(worth[best], chosen)))
-    spread = float(np.nanstd(run.cases[0].value - run.cases[0].anchor)) / np.sqrt(ratio)
+    gap = run.cases[0].value - run.cases[0].anchor
+    spread = float(np.std(gap[~np.isnan(gap)])) / np.sqrt(ratio) if not np.isnan(gap).all() else np.nan
     return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret, spread
 
 
