@@ -350,7 +350,7 @@ def _estimates(
         )
     table = None if prior is None else prior_table(prior, cube, names)
     if times is not None:
-        check_times(times, level, "percentile")
+        times = check_times(times, level, "percentile")
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
