@@ -220,7 +220,8 @@ def bbc(
     Ties inside a draw go to the first configuration, as in the paper. With few samples and many good configurations
     that is a systematic choice, not a neutral one: at N = 20 with 200 configurations of accuracy about .9 the
     interval then covers .80 instead of .95, with random ties .99. Prefer `winner`, which breaks ties at random and
-    has an interval that holds its level.
+    has an interval that holds its level. Percentile limits are quantiles of type 7 (linear between draws); the paper
+    does not say which it takes.
 
     Parameters
     ----------
