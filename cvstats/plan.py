@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ._check import InputError, Rng, check_count, check_level, entropy, show
-from ._results import call_text, qualifiers, result
+from ._results import call_text, result
 from .cube.arrays import check_form, map_batches
 from .intervals import Evidence, get_method, interval_limits
 from .judge import Rules, decide
@@ -103,8 +103,7 @@ def precision_plan(
         worth = score(part, judges[0]).values
         rows = [_at(size, run, part, asked, worth) for size in wanted.tolist()]
         values = dict(zip(("width", "win_rate", "regret"), np.array(rows).T, strict=True))
-        coords = {"n_samples": wanted} | qualifiers("precision_plan", judges[0].name, level, interval.name)
-        return xr.Dataset({name: ("n_samples", value) for name, value in values.items()}, coords=coords)
+        return xr.Dataset({name: ("n_samples", value) for name, value in values.items()}, {"n_samples": wanted})
 
     out = map_batches(one, cube)
     warn_once("precision_plan", notes)

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import Rng, check_level, entropy, listened, show, warn
-from cvstats._results import call_text, names_of, qualifiers, result
+from cvstats._results import QUALIFIERS, call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import Calibration, Evidence, Method, check_times, get_method, interval_limits
@@ -465,7 +465,7 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
         variables |= decided_on(run.final)
     variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
-    coords |= qualifiers(method, asked.metrics[0].name, asked.level, asked.interval.name)
+    coords |= zip(QUALIFIERS, (method, asked.metrics[0].name, asked.level, asked.interval.name), strict=True)
     if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:

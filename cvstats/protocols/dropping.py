@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
-from cvstats._results import call_text, names_of, qualifiers, result
+from cvstats._results import call_text, names_of, result
 from cvstats.cube.arrays import check_cube, check_form, folds_of, map_batches, map_blocks, problem_on
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
@@ -105,7 +105,6 @@ def bbcd(
     asked = Request(
         (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
     )
-    labels = qualifiers("bbcd", found.name, asked.level, asked.interval.name)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
@@ -123,7 +122,8 @@ def bbcd(
     warn_once("bbcd", [*asked.doubts.notes(), *notes])
     given = {"threshold": threshold, "min_predictions": least, "draws": draws, "times": times, "rng": rng}
     call = call_text("bbcd", metric=found.name, **given, level=level, ties=ties, strata=strata)
-    return result(out, **labels, call=call, cube=cube)
+    level, kind = asked.level, asked.interval.name
+    return result(out, method="bbcd", metric=found.name, conf_level=level, interval=kind, call=call, cube=cube)
 
 
 def drop_configurations(
