@@ -17,7 +17,7 @@ from .judge.asked import stand_in
 from .metrics import Metric, metrics_of, score
 from .protocols.bootstrap import Request, Run, warn_once
 from .protocols.bootstrap_winner import estimator_of, winner_run
-from .resample import Bootstrap, label_check, units_of
+from .resample import label_check, make_draws
 
 LEAST = 5  # samples below which there are no limits
 
@@ -128,9 +128,8 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     ratio = size / int(data.rows.sum())
     by = asked.by
     needs = stand_in(by, asked.metrics, None)
-    group, strata = units_of(cube, needs, asked.strata)
     check = replace(label_check(cube, needs), judging=False)
-    draws = Bootstrap(data.n, asked.times, asked.rules.seed, group=group, strata=strata, check=check, ratio=ratio)
+    draws = make_draws(cube, needs, asked.times, asked.rules.seed, asked.strata, check, ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
     if best < 0 or not len(place):
