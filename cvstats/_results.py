@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ._check import plain
+from ._check import plain, whole
 
 NO_INTERVAL = "none"
 QUALIFIERS = ("method", "metric", "conf_level", "interval")  # scalar coordinates of every result
@@ -48,14 +48,19 @@ def result(
         labels["test"] = method
     if not all(name in known and known[name].values[()] == value for name, value in labels.items()):
         dataset = dataset.assign_coords(labels)
-    words = variable_words()
-    for name, variable in dataset.variables.items():
-        if str(name) in words and (name in dataset.data_vars or not variable.ndim):  # no user made it
-            variable.attrs = dict(zip(("long_name", "description"), words[str(name)], strict=True))
+    describe(dataset)
     dataset.attrs = {"cvstats_version": cvstats.__version__, "call": call}
     if cube is not None:
         dataset.attrs["cube_hash"] = cube_hash(cube)
     return dataset
+
+
+def describe(dataset: xr.Dataset) -> None:
+    """Give every variable that no user made its name for people and a sentence."""
+    words = variable_words()
+    for name, variable in dataset.variables.items():
+        if str(name) in words and (name in dataset.data_vars or not variable.ndim):
+            variable.attrs = dict(zip(("long_name", "description"), words[str(name)], strict=True))
 
 
 @cache
@@ -85,7 +90,8 @@ def call_text(function: str, **arguments: object) -> str:
         if value is None:
             continue
         if isinstance(value, (str, int, float, bool, np.integer, np.floating, tuple)):
-            text = repr(value.item() if isinstance(value, np.generic) else value)
+            exact = whole(value)
+            text = repr(plain(value) if exact is None else exact)
         else:
             text = f"<{getattr(value, '__name__', type(value).__name__)}>"
         shown.append(f"{name}={text}")

@@ -182,29 +182,25 @@ class Bootstrap(Draws):
         Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
         """
         units, slots, member = self._units, self._slots, self._member
-        step = max(1, WORDS // slots)
+        step, one = max(1, WORDS // slots), self._dtype(1)  # adding is slow unless it is of one dtype
+        room = np.empty(min(WORDS, len(out) * slots), np.uint64)
         for start in range(0, len(out), step):
             rows, first = out[start : start + step], (skip + start) * slots
             odd = first % 2  # a row may begin in the middle of a 64-bit word
             if not start or odd:
                 stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
                 stream.advance(first // 2)
-            edges = [0, *range(WORDS - odd, slots, WORDS), slots]
-            counts = np.zeros((len(rows), units), self._dtype) if len(edges) > 2 else None
-            for low, high in pairwise(edges):  # several only of a single row
+            counts = np.zeros((len(rows), units), self._dtype)
+            for low, high in pairwise([0, *range(WORDS - odd, slots, WORDS), slots]):  # several only of a single row
                 size = len(rows) * (high - low)
                 words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
-                odd, place = 0, words.reshape(len(rows), -1).astype(np.uint64)  # numpy 1 would multiply in 32 bits
-                place *= self._size if member is None else self._size[low:high]
-                place >>= np.uint64(32)
-                place = place.view(np.int64)
-                if member is not None:
-                    place += self._start[low:high]
-                if counts is not None:
-                    np.add.at(counts[0], place[0], self._dtype(1))  # of one dtype: else it is slow
-            if counts is None:
-                place += units * np.arange(len(rows))[:, None]
-                counts = np.bincount(place.ravel(), minlength=units * len(rows)).reshape(len(rows), units)
+                odd, index = 0, room[:size].reshape(len(rows), -1)  # numpy 1 would multiply in 32 bits
+                own = self._size if member is None else self._size[low:high]
+                np.multiply(words.reshape(index.shape), own, out=index, dtype=np.uint64)
+                index >>= np.uint64(32)
+                place = index.view(np.int64)
+                place += units * np.arange(len(rows))[:, None] + (0 if member is None else self._start[low:high])
+                np.add.at(counts.reshape(-1), place.reshape(-1), one)
             if member is not None:
                 counts[:, member] = counts.copy()
             rows[:] = counts if self.group is None else counts[:, self.group]
@@ -380,7 +376,7 @@ def bootstrap(
     array([3, 3])
     """
     check_cube(cube)
-    check_count(times, "times")
+    times = check_count(times, "times")
     group, layer = codes_of(cube, groups, "groups"), codes_of(cube, strata, "strata")
     check_nested(group, layer)
     draws = Bootstrap(cube.sizes["sample"], times, entropy(rng), group=group, strata=layer)
@@ -422,7 +418,7 @@ def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632,
     array([2, 2])
     """
     check_cube(cube)
-    check_count(times, "times")
+    times = check_count(times, "times")
     group = codes_of(cube, None, "groups")
     units = cube.sizes["sample"] if group is None else int(group.max()) + 1
     size = round(fraction * units)
