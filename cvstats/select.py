@@ -446,9 +446,14 @@ def beats(best: np.ndarray, key: np.ndarray, other: np.ndarray, other_key: np.nd
 
 def ranking(criterion: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
     """Return the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
-    keys = tie_keys(hashes[None, :], np.arange(len(criterion))[:, None], seed)
-    values = np.where(np.isnan(criterion), -np.inf, criterion)
-    return np.asarray(np.lexsort((keys, -values), axis=-1))
+    width = np.uint64(criterion.shape[1].bit_length())  # for the number of a tie group; the rest is for the key
+    out = np.empty(criterion.shape, np.intp)
+    for draw, row in enumerate(np.where(np.isnan(criterion), np.inf, -criterion)):
+        order = np.argsort(row)
+        group = np.append(False, row[order][1:] != row[order][:-1]).cumsum(dtype=np.uint64)
+        keys = tie_keys(hashes[order], np.array([draw]), seed)
+        out[draw] = order[np.argsort((group << (np.uint64(64) - width)) | (keys >> width))]
+    return out
 
 
 def by_value(names: np.ndarray) -> np.ndarray:

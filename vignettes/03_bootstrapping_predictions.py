@@ -341,7 +341,7 @@ print(pd.DataFrame(at).round(3).to_string())
 # *Figure 5 (the paper's Figure 6). How often percentile intervals contained the truth against what they promised; 30
 # studies for each line, 15 for N = 500. Above the diagonal: wider than needed. The star is the calibrated interval.*
 #
-# Thirty studies know a coverage of .95 to .04; [the coverage study](../coverage) has thousands.
+# Thirty studies know a coverage of .95 to .04; [the coverage study](../docs/coverage.md) has thousands.
 #
 # ## One detail that matters: ties
 #
@@ -449,7 +449,7 @@ print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_stri
 # - *Not conservative with 500 samples*: the same as in the paper, for another reason. Its intervals lay too low, ours
 #   too high: on the digits BBC is optimistic by .004, nearly as much as CVT, and the interval is narrow.
 # - *BBC conservative.* For AUC it is. With refitted models it is on average slightly optimistic for accuracy, because
-#   labels leak a little between folds through the models; [the caveats](../caveats) have the measured numbers.
+#   labels leak a little between folds through the models; [the caveats](../docs/caveats.md) have the measured numbers.
 # - *The percentile interval* is too wide in most studies and far too narrow near perfect scores with ties to the first.
 #
 # ## What to remember

@@ -544,4 +544,4 @@ print(textwrap.fill(paragraph, 100))
 # - "Cross-validated" is not a description. Say where the preprocessing was fitted and how the tuning value was chosen.
 # - Whatever looks at the classes must stay inside the folds. Whatever does not should stay there too.
 # - The smallest of five numbers is not the best of five methods.
-# - Keep the inner predictions: with them [nested cross-validation](02_winners_curse) costs nothing more.
+# - Keep the inner predictions: with them [nested cross-validation](02_winners_curse.py) costs nothing more.

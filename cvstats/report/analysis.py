@@ -31,7 +31,8 @@ from cvstats.tables.words import level_words, limits_text, number, places_of, pr
 
 from .design import Design, design_of
 
-CURVE_DRAWS, CURVE_WORK = 200, 5e9  # fewer draws for the curve when predictions times draws exceed this
+FEW_DRAWS = 200  # of what stands beside the estimate, where all would take longer than the estimate itself
+MUCH, MANY = 2e8, 1e7  # predictions times draws, and samples times draws, beyond which that is so
 
 
 def default_metric(cube: xr.DataArray) -> str:
@@ -254,9 +255,23 @@ class Analysis:
     @cached_property
     def tables(self) -> Tables:
         """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
-        large = self.cube.size * self.times > CURVE_WORK
-        draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
+        draws = self.draws if self.few == self.times else Part(self.draws, 0, self.few)
         return score_tables(self.cube, self.metric, draws)
+
+    @property
+    def few(self) -> int:
+        """How many of the draws the optimism, the set of the best and the families take."""
+        much = self.cube.size * self.times > MUCH or self.cube.sizes["sample"] * self.times > MANY
+        return min(self.times, FEW_DRAWS) if much else self.times
+
+    @cached_property
+    def contenders(self) -> xr.DataArray:
+        """The configurations that won a draw, of a large cube: the first of the same draws choose among these."""
+        if self.few == self.times:
+            return self.cube
+        won = (self.winner["win_rate"].values > 0) | (self.bbc["win_rate"].values > 0)
+        won[self.chosen] = True
+        return self.cube.isel(configuration=won)
 
     @cached_property
     def curve(self) -> xr.Dataset | None:
