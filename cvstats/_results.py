@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ._check import plain
+from ._check import plain, whole
 
 NO_INTERVAL = "none"
 AXES = {"sample": 0, "configuration": 1, "repeat": 2}  # in which order predictions are hashed, then by name
@@ -97,7 +97,8 @@ def call_text(function: str, **arguments: object) -> str:
         if value is None:
             continue
         if isinstance(value, (str, int, float, bool, np.integer, np.floating, tuple)):
-            text = repr(value.item() if isinstance(value, np.generic) else value)
+            exact = whole(value)
+            text = repr(plain(value) if exact is None else exact)
         else:
             text = f"<{getattr(value, '__name__', type(value).__name__)}>"
         shown.append(f"{name}={text}")

@@ -359,7 +359,7 @@ def bootstrap(
     array([3, 3])
     """
     check_cube(cube)
-    check_count(times, "times")
+    times = check_count(times, "times")
     group, layer = codes_of(cube, groups, "groups"), codes_of(cube, strata, "strata")
     check_nested(group, layer)
     draws = Bootstrap(cube.sizes["sample"], times, entropy(rng), group=group, strata=layer)
@@ -401,7 +401,7 @@ def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632,
     array([2, 2])
     """
     check_cube(cube)
-    check_count(times, "times")
+    times = check_count(times, "times")
     group = codes_of(cube, None, "groups")
     units = cube.sizes["sample"] if group is None else int(group.max()) + 1
     size = round(fraction * units)

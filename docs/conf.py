@@ -147,7 +147,7 @@ def copy_vignettes(app: Sphinx) -> None:
     """Put the vignettes where Sphinx looks for pages; unchanged files keep their time, so that nothing is run twice."""
     target = HERE / "vignettes"
     target.mkdir(exist_ok=True)
-    wanted = {path.name: path for path in (ROOT / "vignettes").glob("*.py")}
+    wanted = {path.name: path for path in (ROOT / "vignettes").glob("*.[pc]*")}  # code, and the tables it reads
     for stale in {path.name for path in target.iterdir()} - set(wanted):
         (target / stale).unlink()
     for name, path in wanted.items():

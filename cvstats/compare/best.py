@@ -88,7 +88,7 @@ def best_set(
     """
     check_cube(cube)
     level = check_level(level)
-    check_draws(times, draws)
+    times = check_draws(times, draws)
     notes: list[str] = []
     bound = may_choose(bound_metric(metric, cube, notes))
     seed, rules = entropy(rng), Rules(average=average)

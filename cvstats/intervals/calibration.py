@@ -42,6 +42,7 @@ LOSS = {
     "bbc_ncv": Constants(1.55, 1.0),
     "bbc_x": Constants(1.35, 0.5),
 }
+ROUNDING = 1e-24  # a variance on the unit scale that is none
 
 
 def constants(evidence: Evidence) -> Constants:
@@ -86,7 +87,8 @@ class UnitScale:
         if evidence.kept is not None:
             n, noise = float(evidence.n), variance_of(evidence.kept) / width2
             c = min(max(self.forward(evidence.estimate), 1 / (2 * n)), 1 - 1 / (2 * n))
-            return (c * (1 - c) / noise if noise > 0 else n), kappa, psi * variance_of(evidence.chosen) / width2
+            n_eff = max(c * (1 - c) / noise, 1.0) if noise > ROUNDING else n
+            return n_eff, kappa, psi * variance_of(evidence.chosen) / width2
         theta = self.forward(evidence.scores)
         noise = float(np.nansum(evidence.variance)) / width2
         wobble = float(np.nansum(theta * (1 - theta)))

@@ -45,7 +45,7 @@ class Rules:
         check_option(self.ties, ("random", "first"), "ties")
         check_option(self.average, ("pooled", "fold"), "average")
         if self.batch is not None:
-            check_count(self.batch, "batch")
+            object.__setattr__(self, "batch", check_count(self.batch, "batch"))
         plain = self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
         object.__setattr__(self, "plain", plain)
 

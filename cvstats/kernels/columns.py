@@ -214,11 +214,15 @@ def predicted_quantile(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarr
     return out
 
 
+def quantile_bin(p: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return the bin (draw, n) between quantiles of the predictions that each sample is in."""
+    edges = predicted_quantile(p, p, w, np.arange(1, BINS) / BINS)
+    return np.asarray((p > edges[:, :, None]).sum(axis=1))
+
+
 def _binned(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray, what: str) -> np.ndarray:
     """Return the weight of quantile bins, or the mean label or prediction there."""
-    edges = predicted_quantile(y, p, w, np.arange(1, BINS) / BINS)
-    own = (p > edges[:, :, None]).sum(axis=1)  # (draw, n)
-    inside = np.where(own == at[:, None, None], w, 0.0)  # (g, draw, n)
+    inside = np.where(quantile_bin(p, w) == at[:, None, None], w, 0.0)  # (g, draw, n)
     size = inside.sum(axis=2).T
     return size if what == "size" else np.asarray((inside @ (p if what == "predicted" else y)).T / size)
 

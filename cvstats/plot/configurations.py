@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, plain, show
+from cvstats._check import InputError, check_count, plain, show
 from cvstats.metrics import traits_of
 from cvstats.tables import words
 
@@ -56,6 +56,7 @@ def plot_configurations(
     from scipy.special import ndtri
 
     drawable(result, "result", "best_set()", ("difference", "std_error", "in_set"), {"configuration"})
+    top, longest = check_count(top, "top"), check_count(longest, "longest", minimum=5)
     gap, error = result["difference"].values.astype(float), result["std_error"].values.astype(float)
     order = np.argsort(np.where(np.isnan(gap), np.inf, np.abs(gap)), kind="stable")[:top]
     order = order[np.isfinite(gap[order])]

@@ -156,8 +156,7 @@ def plot_win_rates(
     True
     """
     style.drawable(result, "result", "bbc() or winner()", ("win_rate",), {"configuration"})
-    check_count(top, "top")
-    check_count(longest, "longest", minimum=5)
+    top, longest = check_count(top, "top"), check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
     if np.isnan(rate).all():
         raise InputError("`result` has no win rates to draw: none of its draws was usable.")

@@ -129,7 +129,8 @@ class Request:
     simple: bool = field(init=False)  # whether one configuration is picked by its pooled score and judged by it alone
 
     def __post_init__(self) -> None:
-        check_times(self.times, self.level, self.interval.name, self.draws)
+        times = check_times(self.times, self.level, self.interval.name, self.draws)
+        object.__setattr__(self, "times", times)
         simple = self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
         object.__setattr__(self, "simple", simple)
 

@@ -109,7 +109,7 @@ def bbcd(
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
-        alive, replay = race.replay(race.draws(part, None, times, rules.seed, strata), threshold, least)
+        alive, replay = race.replay(race.draws(part, None, asked.times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
         out = assemble(run, kept, asked, "bbcd")
@@ -181,7 +181,7 @@ def drop_configurations(
     found = may_choose(bound_metric(metric, cube))
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
-    check_count(times, "times")
+    times = check_count(times, "times")
     seed = entropy(rng)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:

@@ -106,7 +106,7 @@ def optimism_curve(
     check_cube(cube)
     if batch_dims(cube):
         raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
-    check_count(times, "times")
+    times = check_count(times, "times")
     check_option(order, ("random", "tried"), "order")
     notes: list[str] = []
     (found,), chooser = metrics_of([metric], by, cube, notes)

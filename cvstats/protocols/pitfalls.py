@@ -122,10 +122,10 @@ def implementations(
     out = over_batches(lambda one: _table(one, bound), inputs)
     given = {name: part for name, part in inputs.items() if name != "cube"}
     call = call_text("implementations", metric=bound.name, **given)
-    out = result(out, method="implementations", metric=bound.name, call=call)
     columns = (("implementation", np.array(values)) for values in zip(*ROWS.values(), strict=True))
     preprocessing, choice, rule, out["out_of_sample"], out["internal_coherence"] = columns
-    return out.assign_coords(implementation=list(ROWS), preprocessing=preprocessing, choice=choice, rule=rule)
+    out = out.assign_coords(implementation=list(ROWS), preprocessing=preprocessing, choice=choice, rule=rule)
+    return result(out, method="implementations", metric=bound.name, call=call)
 
 
 def _inside(cube: xr.DataArray, part: xr.DataArray, argument: str) -> xr.DataArray:

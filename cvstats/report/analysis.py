@@ -87,7 +87,7 @@ class Analysis:
     def __post_init__(self) -> None:
         check_one(self.cube)
         check_level(self.level)
-        check_times(self.times, self.level, "percentile")  # of the published method
+        self.times = check_times(self.times, self.level, "percentile")  # of the published method
         self._heard: list[str] = []  # what the functions warned of
         self.skipped: dict[str, str] = {}  # why a protocol is not among the results
 
