@@ -15,6 +15,7 @@ from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.intervals.calibration import variance_of
 from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.bootstrap import warn_once
 from cvstats.protocols.common import final_choice
@@ -249,27 +250,31 @@ Contrasted = tuple[dict[str, Any], float, np.ndarray, np.ndarray]  # both sides,
 
 def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, refitted: bool) -> Contrasted:
     """Contrast two configurations."""
-    at = inside.argmax(axis=1)
-
-    def differences(part: xr.DataArray) -> np.ndarray:
-        _, (table,) = scored(metric, problem_on(part, metric, compete=False), draws)
-        return np.asarray(table[:, at[0]] - table[:, at[1]])
-
-    def spread(values: np.ndarray) -> float:
-        kept = values[~np.isnan(values)]
-        return float(np.var(kept, ddof=1)) if len(kept) > 1 else np.nan
-
-    values, units = differences(cube), unit_count(cube, np.ones(cube.sizes["sample"], bool))
-    variance = spread(values)
+    at, data, draws = inside.argmax(axis=1), problem_on(cube, metric, compete=False), draws.remembered()
+    values = _differences(metric, data, draws, at)
+    variance = single = _spread(values)
     if refitted:
-        single = variance
-        if cube.sizes.get("repeat", 1) > 1:
-            whole = [r for r in range(cube.sizes["repeat"]) if cube.isel(repeat=r).notnull().any("sample").all()]
-            single = float(np.mean([spread(differences(cube.isel(repeat=[r]))) for r in whole]))
+        repeats = data.p.shape[-1] // data.partners
+        if repeats > 1:
+            alone = (data.repeats(slice(r, r + 1)) for r in range(repeats))
+            each = np.array([_spread(_differences(metric, part, draws, at)) for part in alone])
+            single = float(each[~np.isnan(each)].mean()) if not np.isnan(each).all() else variance
         variance += TRAINING * single
+    units = unit_count(cube, data.rows)
     variance *= units / (units - 1) if units > 1 else np.nan
     own = score(cube, metric).values[at]
     return _sides(own, own, cube["configuration"].values[at]), variance, values, own
+
+
+def _differences(metric: Metric, data: Problem, draws: Draws, at: np.ndarray) -> np.ndarray:
+    """Return the difference of two configurations in every draw."""
+    _, (table,) = scored(metric, data, draws)
+    return np.asarray(table[:, at[0]] - table[:, at[1]])
+
+
+def _spread(values: np.ndarray) -> float:
+    kept = values[~np.isnan(values)]
+    return float(np.var(kept, ddof=1)) if len(kept) > 1 else np.nan
 
 
 def _known(out: Outcome) -> dict[str, Any]:

@@ -316,6 +316,14 @@ def test_contrast_of_two_methods_leaves_out_a_repeat_that_nobody_predicted():
     assert float(some.std_error) > 0
 
 
+def test_contrast_of_two_that_share_no_repeat():
+    """No single repeat has both, so the variance of all is all that is known."""
+    cube = simulate_cube(40, 2, repeats=2, rng=3).astype(float)
+    cube[:, 0, 0] = cube[:, 1, 1] = np.nan
+    fixed, found = (contrast(cube, "accuracy", a=0, b=1, regime=regime, rng=1) for regime in ("holdout", "cv"))
+    assert float(found.std_error) == pytest.approx(1.5 * float(fixed.std_error), rel=1e-12)
+
+
 def test_contrast_of_folds_averaged_adds_the_same():
     cube = simulate_cube(40, 2, rng=3)
     asked = {"a": 0, "b": 1, "average": "fold", "draws": bootstrap(cube, 60, rng=1)}
