@@ -2,9 +2,9 @@
 
 Both learners see features of their own that are exchangeable with the other's (or common signals and noise of their
 own, or are the same learner with randomness of its own), so that neither is better, whatever the metric. The same
-cells with noise added to the features of b give power, and how often limits cover the true difference: that of the
-methods (the mean over training sets) and that of the two models refitted on all samples, both on 1000 new cases. Cells
-of the tuning half decided the rule, the others check it.
+cells with noise added to the features of b (1 and 3 of their standard deviations) give power, and how often limits
+cover the true difference: that of the methods (the mean over training sets) and that of the two models refitted on all
+samples, both on 1000 new cases. Cells of the tuning half decided the rule, the others check it.
 
 Variances over draws are taken in closed form (the infinitesimal jackknife: for AUC DeLong's), because a thousand draws
 for each of a million contrasts would take days; ``check`` compares them with `contrast` itself.
@@ -208,6 +208,12 @@ class Cell(NamedTuple):
     b: Learner | None = None
     number: bool = False
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """By which neither side is better: of different learners without signal, ranks and decisions."""
+        decisions = ("accuracy", "auc", "balanced_accuracy")
+        return ("mse",) if self.number else decisions if self.b else (*decisions, "log_loss", "brier")
+
 
 number = partial(ridge, link=False)
 TUNING = {
@@ -223,7 +229,17 @@ TUNING = {
     "shift .5, narrow kernel": Cell(partial(shifted, p=4), partial(smooth, width=3.0, penalty=0.3), 60),
     "shift, screened means": Cell(partial(shifted, p=20, shift=0.6, useful=5), screened, 60, 10),
     "p = 60, weak, linear kernel": Cell(partial(shifted, p=60, shift=0.2), partial(smooth, width=0.0), 50),
+    "shift .6, three neighbours": Cell(partial(shifted, p=2, shift=0.6), partial(knn, k=3), 40),
+    "trait, one stump, small": Cell(latent, partial(stumps, rounds=1), 60),
+    "20 noise features, stumps": Cell(partial(shared, p=20), stumps, 60),
+    "50 noise features, screened means": Cell(partial(shared, p=50), screened, 60),
+    "one useful feature, logistic": Cell(partial(shifted, p=10, shift=1.0, useful=1), ridge, 60, 10),
+    "weak trait, naive Bayes": Cell(partial(latent, noise=3.0), bayes, 150),
+    "faint, nearest means": Cell(partial(shifted, p=10, shift=0.25), partial(bayes, common=True), 40),
+    "faint, nearest means, ten folds": Cell(partial(shifted, p=10, shift=0.25), partial(bayes, common=True), 40, 10),
     "two folds, nearest means": Cell(partial(shifted, shift=0.4), partial(bayes, common=True), 60, 2),
+    "five folds, nearest means": Cell(partial(shifted, shift=0.4), partial(bayes, common=True), 60, 5),
+    "thirty folds, nearest means": Cell(partial(shifted, shift=0.4), partial(bayes, common=True), 60, 30),
     "linear, ridge": Cell(line, number, 60, number=True),
     "linear, t4, ridge": Cell(partial(line, tails=4.0), number, 100, 10, number=True),
     "waves, kernel": Cell(waves, smooth, 80, number=True),
@@ -245,8 +261,6 @@ VALIDATION = {
     "trait, number, knn": Cell(partial(latent, number=True), knn, 60, 10, number=True),
     "waves, ridge, large": Cell(waves, number, 200, number=True),
 }
-NUMBERS = ("mse",)
-CLASSES = ("accuracy", "auc", "log_loss", "brier", "balanced_accuracy")
 
 
 def refitted(cell: Cell, g: np.random.Generator, repeats: int, harm: float) -> tuple[np.ndarray, ...]:
@@ -298,7 +312,7 @@ def study(cell: Cell, times: int, seed: list[int], harm: float = 0.0, repeats: i
     g, rows = np.random.default_rng(seed), {}
     for _ in range(times):
         y, _fold, out, new, then = refitted(cell, g, repeats, harm)
-        for metric in NUMBERS if cell.number else CLASSES:
+        for metric in cell.metrics:
             score, each = influence(y, out.reshape(len(y), -1), metric)
             gap, each = np.diff(score.reshape(2, -1), axis=0)[0], np.diff(each.reshape(len(y), 2, -1), axis=1)[:, 0]
             squares = [(part**2).mean(0) / (len(y) - 1) for part in (each, each.mean(1))]
@@ -317,7 +331,7 @@ def rates(found: np.ndarray, n: int, truth: np.ndarray | float, added: float) ->
 
 def tables(cells: dict[str, Cell], times: int, seed: int) -> None:
     """Print sizes, then power and coverage, and their means."""
-    for harm in (0.0, 1.0):
+    for harm in (0.0, 1.0, 3.0):
         head = ["cell", "N, folds", "metric"] + (["difference"] if harm else [])
         head += [f"{word}R = {repeats}" for word in ("plain, ", "") for repeats in (1, 5)]
         head += [f"{word}, R = {repeats}" for word in ("methods", "models") for repeats in (1, 5)] if harm else []
@@ -346,7 +360,7 @@ def check(times: int) -> None:
             y, fold, out, _, _ = refitted(cell, g, 5, 0.0)
             kind = {"kind": "value"} if cell.number else {"kind": "probability", "threshold": 0.5}
             cube = cs.as_cube(out, y, folds=fold, configurations=["a", "b"], **kind)
-            for metric in NUMBERS if cell.number else CLASSES:
+            for metric in cell.metrics:
                 _, each = influence(y, out.reshape(len(y), -1), metric)
                 each = np.diff(each.reshape(len(y), 2, -1), axis=1)[:, 0]
                 v = (each.mean(1) ** 2).mean() + TRAINING * (each**2).mean()
@@ -382,7 +396,9 @@ def families(times: int) -> None:
             )
             m = len(learners)
             sides = {"a": list(range(m)), "b": list(range(m, 2 * m)), "times": 200, "rng": 1}
-            p.append([float(cs.contrast(cube, metric, **sides)["p_value"]) for metric in CLASSES[:3]])
+            p.append(
+                [float(cs.contrast(cube, metric, **sides)["p_value"]) for metric in ("accuracy", "auc", "log_loss")]
+            )
         print(
             f"| {name} | {n} | " + " | ".join(f"{one:.3f}" for one in (np.array(p) < 0.05).mean(0)) + " |", flush=True
         )

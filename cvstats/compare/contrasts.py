@@ -31,11 +31,9 @@ from .location import check_size, wald
 # of all N over data sets.
 _OUT_OF_BAG = np.exp(1) - 1
 # What other training samples would change is in no saved prediction, so it is added as a multiple of what other test
-# samples would. Of two configurations Nadeau and Bengio's n / n_train, that of five folds whatever the folds; where
-# each draw chooses, as much as held in docs/comparing.md.
+# samples would: Nadeau and Bengio's n / n_train, that of five folds whatever the folds (see docs/comparing.md).
 TRAINING = 1.25
-KAPPA = 1.75
-METHODS = "the methods: their models, trained again on other samples, judged on others"
+METHODS = "the methods, trained and judged on other samples; the standard error allows for both"
 
 
 def contrast(
@@ -68,7 +66,7 @@ def contrast(
     configurations that tuning would pick from each. Selection is redone within each family in every draw and judged
     on the samples left out; the estimate is the mean of these differences. With ``V`` their variance over draws and
     ``V_s`` the variance of the all-data difference of the draws' winners, the squared standard error is
-    ``1.75 (V - V_s) / (e - 1) + V_s``.
+    ``2.25 (V - V_s) / (e - 1) + V_s``.
 
     *Any other decisions* (a mixture on a side, `by`, `adjust` or folds averaged): both sides are estimated as `winner`
     does (anchored, from one table), and with ``v`` the variance over draws of the difference of the final decisions, in
@@ -90,8 +88,7 @@ def contrast(
         What chooses, what is done with predictions, and how folds are averaged, for both sides.
     regime : {"cv", "holdout"}
         ``"cv"``: the question is about methods, whose models were refitted in every fold. ``"holdout"``: it is about
-        these very models, which never saw the samples; nothing is added for training (1.25 becomes 0, 1.75 and 2.25
-        become 1).
+        these very models, which never saw the samples; nothing is added for training (1.25 becomes 0, 2.25 becomes 1).
     margin : float, optional
         The largest difference that would not matter, in the unit of the metric and named before looking; adds tests of
         non-inferiority (a is worse than b by less) and equivalence (neither is better by as much).
@@ -121,7 +118,7 @@ def contrast(
     `best_set`. Models that other samples would train are not in the predictions: what is added for them is the rule of
     thumb that held in simulations with refitted learners. It costs power, because it allows for unstable learners
     wherever it is used; ``regime="holdout"`` has more and says less: with refitted models it calls equal methods
-    different in 5 to 30 % of data sets instead of 5 %.
+    different in up to 27 % of data sets instead of 5 %.
 
     References
     ----------
@@ -294,13 +291,13 @@ def _families(
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
-    means, variance, values = tuned_difference(value, standing, KAPPA if refitted else 1.0)
+    means, variance, values = tuned_difference(value, standing, TRAINING if refitted else 0.0)
     sides = _sides(means, [choice.value for choice in choices], [choice.label for choice in choices])
     return sides, variance, values, np.concatenate([choice.scores for choice in choices])
 
 
 def tuned_difference(
-    value: Sequence[np.ndarray], standing: Sequence[np.ndarray], kappa: float = KAPPA
+    value: Sequence[np.ndarray], standing: Sequence[np.ndarray], training: float = TRAINING
 ) -> tuple[list[float], float, np.ndarray]:
     """Return the means of two tuned families over draws, the variance of their difference, and the differences.
 
@@ -311,7 +308,7 @@ def tuned_difference(
     if kept.sum() < 2:
         return [np.nan, np.nan], np.nan, values
     chosen = float(np.var((standing[0] - standing[1])[kept], ddof=1))
-    variance = kappa * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
+    variance = (1 + training) * max(float(np.var(values[kept], ddof=1)) - chosen, 0.0) / _OUT_OF_BAG + chosen
     return [float(side[kept].mean()) for side in value], variance, values
 
 

@@ -456,7 +456,7 @@ def test_contrast_of_families_redoes_the_selection():
     standing = [score(cube, "accuracy").sel(configuration=one.draw_selected.values).values for one in kept]
     v, v_s = np.var(found.draw_estimate.values, ddof=1), np.var(standing[0] - standing[1], ddof=1)
     assert v_s > 0.1 * float(found.std_error) ** 2
-    assert float(found.std_error) ** 2 == pytest.approx(1.75 * max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
+    assert float(found.std_error) ** 2 == pytest.approx(2.25 * max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
     fixed = contrast(cube, "accuracy", a=a, b=b, draws=draws, rng=0, regime="holdout")
     assert float(fixed.std_error) ** 2 == pytest.approx(max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
     marked = cube.assign_coords(learner=("configuration", ["svm"] * 20 + ["rf"] * 20))

@@ -48,8 +48,8 @@ side <- function(columns) {
   scores <- pooled_scores(part, "mse"); list(value = run$value, standing = scores[run$chosen], best = columns[first_best(scores, "mse")], naive = min(scores))
 }
 A <- side(1:3); B <- side(4:6); diff <- A$value - B$value; vs <- var(A$standing - B$standing)
-se <- sqrt(1.75 * max(var(diff) - vs, 0) / (exp(1) - 1) + vs); est <- mean(diff); t <- qt(0.975, n - 1)
-add("contrast_families", "each family's winner in the bag, judged out of it; variance 1.75 (V - V_s) / (e - 1) + V_s", "contrast",
+se <- sqrt(2.25 * max(var(diff) - vs, 0) / (exp(1) - 1) + vs); est <- mean(diff); t <- qt(0.975, n - 1)
+add("contrast_families", "each family's winner in the bag, judged out of it; variance 2.25 (V - V_s) / (e - 1) + V_s", "contrast",
     case("uneven_values", "mse", draws = "forty", arguments = list(a = 0:2, b = 3:5)), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
     statistic = est / se, df = n - 1, p_value = 2 * pt(-abs(est / se), n - 1), estimate_a = mean(A$value), estimate_b = mean(B$value), naive = A$naive - B$naive, selected_a = A$best - 1, selected_b = B$best - 1))
 group <- rep(0:7, each = 3); G <- 8; grouped <- c(value, list(groups = group)); add_data("grouped", grouped)
