@@ -36,9 +36,9 @@ cube = cs.example_cube()  # 120 patients, 133 configurations, 5 repeats of 10-fo
 # makes a patient difficult is difficult for both and cancels in the difference.
 #
 # Say first what the question is about. *These models*, fitted to these patients: would they differ on other patients?
-# Or *these methods*: would they differ if they were also trained on other patients? A paper that recommends one pipeline
-# over another means methods. `contrast` answers that; with `regime="holdout"`, and in the tests of DeLong and McNemar,
-# the models are taken as given.
+# Or *these methods*: would they differ if they were also trained on other patients? A paper that recommends one
+# pipeline over another means methods. `contrast` answers that; with `regime="holdout"`, and in the tests of DeLong and
+# McNemar, the models are taken as given.
 
 # %%
 A, B = "linear discriminant shrinkage=0.25", "forest max_features=3 min_samples_leaf=8"
@@ -68,9 +68,9 @@ print(f"McNemar: only A right {int(counts.n_a)} times, only B right {int(counts.
 # %% [markdown]
 # About these models, `contrast` and DeLong's test agree for the AUC, as they should: one resamples patients, the other
 # has a formula. About methods the standard error is half as large again: what other training patients would change is
-# in no saved prediction, so `contrast` adds 1.25 times the variance of one partition, after Nadeau and Bengio. Use it for
-# any metric, and whenever there are repeats, groups or weights. McNemar's test is for two sets of yes-or-no decisions
-# on one repeat; it counts the patients whom only one of the two gets right.
+# in no saved prediction, so `contrast` adds 1.25 times the variance of one partition, after Nadeau and Bengio. Use it
+# for any metric, and whenever there are repeats, groups or weights. McNemar's test is for two sets of yes-or-no
+# decisions on one repeat; it counts the patients whom only one of the two gets right.
 #
 # ## The test that everybody uses, and why not to
 #
@@ -174,11 +174,11 @@ plt.show()
 # resampling patients, so repeats cannot fool it.
 #
 # With clear classes nearly all of the noise is in who was there to be judged, and all but the plain t-test are near
-# their level or below. With faint classes and 60 patients those that take the models as given are not: the two *methods*
-# are equally good, but the two *models*, trained on these very 60 patients, are not, and they say so more often than
-# 5 %. `contrast` allows for other training patients and stays below its level in both. The price is power: it allows for
-# unstable learners wherever it is used, as no saved prediction says how stable these were. How it was measured, and
-# what it costs: [Comparing methods](../comparing.md).
+# their level or below. With faint classes and 60 patients those that take the models as given are not: the two
+# *methods* are equally good, but the two *models*, trained on these very 60 patients, are not, and they say so more
+# often than 5 %. `contrast` allows for other training patients and stays below its level in both. The price is power:
+# it allows for unstable learners wherever it is used, as no saved prediction says how stable these were. How it was
+# measured, and what it costs: [Comparing methods](../docs/comparing.md).
 #
 # ## Two families, tuned
 #
@@ -219,7 +219,7 @@ print(
 # %% [markdown]
 # Being in the set is not a certificate of quality; it says that the data cannot rule it out. From the set you may take
 # what is simplest, fastest or best understood, with a clear conscience. How good the chosen one is, is another
-# question: see [the first vignette](01_tour).
+# question: see [the first vignette](01_tour.py).
 
 # %%
 order = np.argsort(-best.estimate.values)
@@ -248,8 +248,8 @@ plt.show()
 # ## Several data sets
 #
 # When pipelines were tried on many data sets, the data sets are the samples: use `wilcoxon_test` for two pipelines and
-# `friedman_test` with `critical_difference` for more. [The sixth vignette](06_overfitting_the_selection) does this with
-# published tables.
+# `friedman_test` with `critical_difference` for more. [The sixth vignette](06_overfitting_the_selection.py) does this
+# with published tables.
 #
 # ## What to report
 
