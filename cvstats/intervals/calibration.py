@@ -38,7 +38,7 @@ SAFE = 1.5  # kappa of the naive limit when it is heeded in full
 PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
 # The squared coefficient of variation of squared errors is 2 when errors are normal. Above twice that few samples make
 # up the mean. By metric, what turns the relative variance of the score, times N, into it.
-TAIL, TAILED = 4.0, {"mse": 1.0, "rmse": 4.0, "r2": 0.5}
+TAIL, TAILED = 4.0, {"mse": 1.0, "rmse": 4.0}
 
 
 def constants(evidence: Evidence) -> Constants:
@@ -300,16 +300,16 @@ class calibrated:  # noqa: N801
 
     .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
 
-    and Student's t on N - 1 degrees of freedom (of groups, if there are any; 3 N for what is averaged over pairs). Losses
-    without an upper end are treated alike on the log scale, with the relative variance of the draws' winners. For
+    and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
+    is averaged over pairs). Losses without an upper end are alike on the log scale, with the winners' variance. For
     models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X, for rank metrics,
     losses and a winner that stands out also of that at the naive score. The upper limit of an AUC moves up by what
     pooling the scores of several folds costs. A log loss or Brier score without a single misclassified sample says
-    nothing of what errors cost: its upper limit allows for the error rate u with :math:`(1 - u)^N = (1 - level) / 2` and
-    errors that give the truth a probability of 1/8.
+    nothing of what errors cost: its upper limit allows for errors that give the truth a probability of 1/8, at the rate
+    u with :math:`(1 - u)^N = (1 - level) / 2`.
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
-    recipe: :math:`n_{eff} = \theta (1 - \theta) / v` with :math:`\theta` the naive value of the final decision and v its
+    recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
     bootstrap variance, :math:`V_s` the variance over draws of the value that the draw's decision has on all samples,
     and an upper limit that heeds the naive value.
 
@@ -397,7 +397,7 @@ class calibrated:  # noqa: N801
         if metric.name not in TAILED:
             return None
         noise = evidence.variance[at] if evidence.kept is None else variance_of(evidence.kept)
-        loss = scale_of(metric).loss(evidence.naive)
+        loss = evidence.naive - scale_of(metric).best
         if not TAILED[metric.name] * evidence.n * noise > TAIL * loss**2:
             return None
         return (
