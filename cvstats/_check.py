@@ -133,23 +133,30 @@ def check_level(level: object, argument: str = "level") -> float:
     return float(level)
 
 
+def whole(value: object) -> int | None:
+    """Return a whole number as an int, else None; 500.0 is one, because R writes 500 for it."""
+    if not is_number(value):
+        return None
+    return int(value) if hasattr(value, "__index__") or float(value).is_integer() else None
+
+
 def check_count(value: object, argument: str, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+    count = whole(value)
+    if count is None or count < minimum:
         raise InputError(f"`{argument}` must be a whole number of at least {minimum}; got {value!r}.")
-    return int(value)
+    return count
 
 
 def entropy(rng: Any) -> int:
     """Return the integer that seeds everything: the seed itself, or one drawn from a generator (SPEC 7)."""
     if rng is None:
         return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
-        if rng < 0:
-            raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
-        return int(rng)
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
+    seed = whole(rng)
+    if seed is not None and seed >= 0:
+        return seed
     raise InputError(f"`rng` must be a non-negative integer, a numpy Generator or None; got {rng!r}.")
 
 

@@ -1,15 +1,16 @@
-"""What more samples would buy: narrower limits, and a better chance that the best configuration wins."""
+"""What more samples, repeats and draws would buy: narrower limits, and a better chance that the best one wins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import xarray as xr
 
 from ._check import InputError, Rng, check_count, check_level, entropy, show
-from ._results import call_text, qualifiers, result
+from ._results import call_text, result
 from .cube.arrays import check_form, map_batches
 from .intervals import Evidence, get_method, interval_limits
 from .judge import Rules, decide
@@ -17,7 +18,7 @@ from .judge.asked import stand_in
 from .metrics import Metric, metrics_of, score
 from .protocols.bootstrap import Request, Run, warn_once
 from .protocols.bootstrap_winner import estimator_of, winner_run
-from .resample import Bootstrap, label_check, units_of
+from .resample import label_check, make_draws
 
 LEAST = 5  # samples below which there are no limits
 
@@ -27,6 +28,8 @@ def precision_plan(
     metric: str | Metric,
     *,
     n: int | Sequence[int],
+    repeats: int | Sequence[int] | None = None,
+    draws: int | Sequence[int] = 1000,
     by: str | Metric | None = None,
     times: int = 200,
     rng: Rng = None,
@@ -39,6 +42,10 @@ def precision_plan(
     `winner`'s calibrated interval with both. Models are taken as they are: they would be better trained on more
     samples, and their scores with them.
 
+    Fewer `repeats` than the cube has are tried on parts of it. For more, the square of the width, the win rate and the
+    regret are taken to be linear in 1 / repeats, as the variance of a mean over repeats is, through what one repeat and
+    all of them give. More `draws` change neither, only how much the estimate depends on the seed.
+
     Parameters
     ----------
     cube : DataArray
@@ -47,10 +54,14 @@ def precision_plan(
         Name, such as ``"auc"``, or metric.
     n : int or sequence of int
         Numbers of samples, smaller or larger than N; with groups they grow in number, not in size.
+    repeats : int or sequence of int, optional
+        Numbers of repeats of cross-validation; by default as many as the cube has. More need a cube with two at least.
+    draws : int or sequence of int
+        Numbers of bootstrap draws, `times` of `winner`, for ``monte_carlo_error``.
     by : str or Metric, optional
         The metric that chooses; by default the metric.
     times : int
-        Draws for each number.
+        Draws for the plan, for each number of samples.
     rng : int or numpy.random.Generator, optional
         Seed or generator.
     level : float
@@ -59,19 +70,22 @@ def precision_plan(
     Returns
     -------
     xarray.Dataset
-        Over ``n_samples``: ``width`` of the interval, ``win_rate`` of the configuration that is best on all samples at
-        hand, and ``regret``, the mean loss by choosing another (in the unit of the metric, on the samples at hand).
+        Over ``n_samples`` and, if asked for, ``n_repeats``: ``width`` of the interval, ``win_rate`` of the
+        configuration that is best on all samples at hand, and ``regret``, the mean loss by choosing another (in the
+        unit of the metric, on the samples at hand). ``monte_carlo_error``, over ``n_draws`` too if several: standard
+        deviation of the estimate over seeds (an upper bound for a cube with repeats, which share draws).
 
     Raises
     ------
     InputError
-        Numbers below 5.
+        Numbers of samples below 5, or more repeats than the cube has when it has one.
 
     Notes
     -----
     Predicted from half of the samples, the mean width was within 10 % of the one found on all on three bundled cubes
     and four simulated designs (accuracy, AUC, squared error); a single half was off by 7 to 17 % on average. A log loss
-    of few errors is the exception (up to 1.8 times too wide). What N samples cannot tell apart looks more different
+    of few errors is the exception (up to 1.8 times too wide). Predicted from three repeats, the mean width with ten was
+    within 5 % (AUC, Brier score, accuracy; 12 simulated cubes). What N samples cannot tell apart looks more different
     than it is, so that win rates of larger data sets are too hopeful.
 
     References
@@ -87,9 +101,17 @@ def precision_plan(
     array([0.33, 0.23, 0.1 ])
     """
     check_form(cube)
-    wanted = np.array([check_count(size, "n") for size in np.atleast_1d(np.asarray(n)).tolist()], int)
+    wanted = _counts(n, "n")
     if not wanted.size or wanted.min() < LEAST:
         raise InputError(f"`n` must hold numbers of samples of {LEAST} or more; got {show(wanted)}.")
+    had = cube.sizes.get("repeat", 1)
+    several = np.array([had]) if repeats is None else _counts(repeats, "repeats")
+    if had == 1 and several.max() > 1:
+        raise InputError(
+            f"`repeats` must be 1 for a cube of one repeat; got {show(several)}. What another split of the samples "
+            "changes cannot be read off one: predict a pilot in two or more repeats."
+        )
+    made = _counts(draws, "draws")
     notes: list[str] = []
     judges, chooser = metrics_of(metric, by, cube, notes)
     rules = Rules(seed=entropy(rng))
@@ -98,13 +120,23 @@ def precision_plan(
         judges, chooser, None, times, "auto", check_level(level), interval, rules, False, notes, anchored=True
     )
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def at(part: xr.DataArray) -> np.ndarray:
         run = winner_run(part, asked, estimator_of(part, asked))
         worth = score(part, judges[0]).values
-        rows = [_at(size, run, part, asked, worth) for size in wanted.tolist()]
-        values = dict(zip(("width", "win_rate", "regret"), np.array(rows).T, strict=True))
-        coords = {"n_samples": wanted} | qualifiers("precision_plan", judges[0].name, level, interval.name)
-        return xr.Dataset({name: ("n_samples", value) for name, value in values.items()}, coords=coords)
+        return np.array([_at(size, run, part, asked, worth) for size in wanted.tolist()])
+
+    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+        table = _by_repeats(at, part, several)
+        dims = ("n_repeats", "n_samples")
+        out = xr.Dataset(
+            {name: (dims, table[..., place]) for place, name in enumerate(("width", "win_rate", "regret"))}
+        )
+        out["monte_carlo_error"] = ((*dims, "n_draws"), table[..., 3:] / np.sqrt(made))
+        coords = {"n_repeats": several, "n_samples": wanted, "n_draws": made}
+        out = out.assign_coords(coords)
+        if repeats is None:
+            out = out.isel(n_repeats=0, drop=True)
+        return out.isel(n_draws=0) if np.ndim(draws) == 0 else out
 
     out = map_batches(one, cube)
     warn_once("precision_plan", notes)
@@ -120,8 +152,35 @@ def precision_plan(
     )
 
 
-def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarray) -> tuple[float, float, float]:
-    """Return the width, how often the best configuration wins, and the regret with `size` samples.
+def _counts(given: int | Sequence[int], argument: str) -> np.ndarray:
+    """Return whole numbers above 0."""
+    return np.array([check_count(one, argument) for one in np.atleast_1d(np.asarray(given)).tolist()], int)
+
+
+def _by_repeats(at: Callable[[xr.DataArray], np.ndarray], cube: xr.DataArray, several: np.ndarray) -> np.ndarray:
+    """Return what `at` says of parts of the cube with so many repeats; beyond those at hand by 1 / repeats."""
+    had = cube.sizes.get("repeat", 1)
+
+    @cache
+    def of(number: int) -> np.ndarray:
+        if number == had:
+            return at(cube)
+        if number < had:
+            parts = [cube.isel(repeat=slice(first, first + number)) for first in range(0, had - number + 1, number)]
+            table: np.ndarray = np.mean([at(part) for part in parts], axis=0)
+            return table
+        one, every = of(1), of(had)
+        square = np.array([2, 1, 1, 2])  # variances are linear, not their roots
+        beyond = every**square + (1 / number - 1 / had) / (1 - 1 / had) * (one**square - every**square)
+        result: np.ndarray = np.maximum(beyond, 0) ** (1 / square)
+        result[:, 1] = np.minimum(result[:, 1], 1)
+        return result
+
+    return np.array([of(number) for number in several.tolist()])
+
+
+def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarray) -> tuple[float, ...]:
+    """Return the width, how often the best wins, the regret, and the spread of a draw's correction with `size` samples.
 
     `worth` are the scores of all configurations on the samples at hand.
     """
@@ -129,19 +188,20 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     ratio = size / int(data.rows.sum())
     by = asked.by
     needs = stand_in(by, asked.metrics, None)
-    group, strata = units_of(cube, needs, asked.strata)
     check = replace(label_check(cube, needs), judging=False)
-    draws = Bootstrap(data.n, asked.times, asked.rules.seed, group=group, strata=strata, check=check, ratio=ratio)
+    draws = make_draws(cube, needs, asked.times, asked.rules.seed, asked.strata, check, ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
     if best < 0 or not len(place):
-        return np.nan, np.nan, np.nan
+        return (np.nan,) * 4
     chosen, wins = worth[place], None if evidence.wins is None else out.win_rate[data.eligible]
     enlarged = _enlarged(replace(evidence, chosen=chosen, wins=wins), ratio)
     limits, _, note = interval_limits(asked.interval, enlarged, asked.level)
     asked.notes.extend([note] if note else [])
     regret = float(np.mean(asked.metrics[0].optimism(worth[best], chosen)))
-    return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret
+    gap = run.cases[0].value - run.cases[0].anchor
+    spread = float(np.std(gap[~np.isnan(gap)])) / np.sqrt(ratio) if not np.isnan(gap).all() else np.nan
+    return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret, spread
 
 
 def _enlarged(evidence: Evidence, ratio: float) -> Evidence:

@@ -117,8 +117,7 @@ def read_predictions(
     ({'sample': 2, 'configuration': 2}, 'long')
     """
     check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
-    check_count(max_bytes, "max_bytes")
-    budget, file = Budget(max_bytes), Path(path) if isinstance(path, (str, Path)) else None
+    budget, file = Budget(check_count(max_bytes, "max_bytes")), Path(path) if isinstance(path, (str, Path)) else None
     tables = (
         file is not None
         and os.path.isdir(file)

@@ -94,7 +94,7 @@ def collect(
     array([ 1,  5, 15])
     """
     needed("sklearn", "collect()", "sklearn")
-    check_count(repeats, "repeats")
+    repeats = check_count(repeats, "repeats")
     seed = entropy(rng)
     todo = list(_candidates(models, seed if rng is not None else None))
     classifier = [_is_classifier(estimator) for _, _, estimator in todo]

@@ -5,11 +5,12 @@ Vignettes are copied in from ``vignettes/`` and executed while building; CVSTATS
 
 import os
 import re
-import shutil
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpydoc.xref
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -25,7 +26,7 @@ author = "The cvstats developers"
 copyright = "the cvstats developers, BSD-3-Clause"
 version = release = cvstats.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.intersphinx", "numpydoc", "myst_nb"]
 exclude_patterns = ["_build", "jupyter_execute", "conf.py", "figures", "Thumbs.db", ".DS_Store"]
 templates_path = ["_templates"]
 default_role = "py:obj"
@@ -36,6 +37,44 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# Types in docstrings link to other people's documentation. What is linked stands here, so building needs no network.
+ELSEWHERE = {
+    "https://docs.python.org/3/library/": {"pathlib.Path": "pathlib.html#pathlib.Path"},
+    "https://numpy.org/doc/stable/reference/": {
+        "numpy.ndarray": "generated/numpy.ndarray.html", "numpy.random.Generator": "random/generator.html",
+    },
+    "https://pandas.pydata.org/docs/reference/api/": {"pandas.DataFrame": "pandas.DataFrame.html"},
+    "https://docs.xarray.dev/en/stable/generated/": {
+        "xarray.DataArray": "xarray.DataArray.html", "xarray.Dataset": "xarray.Dataset.html",
+    },
+    "https://matplotlib.org/stable/api/": {
+        "matplotlib.axes.Axes": "_as_gen/matplotlib.axes.Axes.html", "matplotlib.figure.Figure": "figure_api.html",
+    },
+}  # fmt: skip
+INVENTORIES = HERE / "_build" / "inventories"
+INVENTORIES.mkdir(parents=True, exist_ok=True)
+intersphinx_mapping = {}
+for site, pages in ELSEWHERE.items():
+    file = INVENTORIES / f"{site.split('/')[2]}.inv"
+    lines = "".join(f"{name} py:class 1 {page} -\n" for name, page in pages.items())
+    head = f"# Sphinx inventory version 2\n# Project: {site}\n# Version: 0\n# compressed using zlib\n"
+    file.write_bytes(head.encode() + zlib.compress(lines.encode()))
+    intersphinx_mapping[file.stem] = (site, str(file))
+numpydoc.xref.DEFAULT_LINKS.clear()  # bool, sequence ... need no explanation
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    "DataArray": "xarray.DataArray",
+    "Dataset": "xarray.Dataset",
+    "DataFrame": "pandas.DataFrame",
+    "ndarray": "numpy.ndarray",
+    "Generator": "numpy.random.Generator",
+    "Path": "pathlib.Path",
+    "Axes": "matplotlib.axes.Axes",
+    "Figure": "matplotlib.figure.Figure",
+    "Metric": "cvstats.Metric",
+}
 
 # vignettes
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
@@ -147,13 +186,14 @@ def copy_vignettes(app: Sphinx) -> None:
     """Put the vignettes where Sphinx looks for pages; unchanged files keep their time, so that nothing is run twice."""
     target = HERE / "vignettes"
     target.mkdir(exist_ok=True)
-    wanted = {path.name: path for path in (ROOT / "vignettes").glob("*.py")}
+    wanted = {path.name: path for path in (ROOT / "vignettes").glob("*.[pc]*")}  # code, and the tables it reads
     for stale in {path.name for path in target.iterdir()} - set(wanted):
         (target / stale).unlink()
     for name, path in wanted.items():
         copy = target / name
-        if not copy.exists() or copy.read_bytes() != path.read_bytes():
-            shutil.copyfile(path, copy)
+        text = path.read_text(encoding="utf-8").replace("](../docs/", "](../")  # links hold in the repository
+        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+            copy.write_text(text, encoding="utf-8")
 
 
 PUBLIC = "|".join(sorted((name for name in cvstats.__all__ if not name.startswith("_")), key=len, reverse=True))
@@ -161,8 +201,9 @@ NAMED = re.compile(rf"(?<![`\w}}])`(?:cs\.)?({PUBLIC})(?:\(\))?`(?!`)")
 
 
 def link_names(app: Sphinx, page: str, source: list[str]) -> None:
-    """Link public names in the Markdown pages, which are plain code there so that they read well on a code host too."""
+    """Link public names and vignettes in the Markdown pages, which read well and link well on a code host too."""
     if (HERE / f"{page}.md").is_file():
+        source[0] = source[0].replace("](../vignettes/", "](vignettes/")
         parts = re.split(
             r"(^```.*?^```$|^#[^\n]*$)", source[0], flags=re.MULTILINE | re.DOTALL
         )  # code and headings stay

@@ -369,7 +369,7 @@ good = kfold([0, 1] * 6, 3, rng=1)
     [
         (lambda: kfold([0, 1] * 6, "lo"), "`k` must be a number of folds or 'loo'; got 'lo'."),
         (lambda: kfold([0, 1] * 6, 1), "`k` must be a whole number of at least 2; got 1."),
-        (lambda: kfold([0, 1] * 6, 2.0), "`k` must be a whole number of at least 2; got 2.0."),
+        (lambda: kfold([0, 1] * 6, 2.5), "`k` must be a whole number of at least 2; got 2.5."),
         (lambda: kfold([0, 1] * 6, 3, repeats=0), "`repeats` must be a whole number of at least 1; got 0."),
         (lambda: kfold([0, 1] * 6, "loo", repeats=2), "`repeats` must be 1 for leave-one-out"),
         (

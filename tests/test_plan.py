@@ -98,7 +98,7 @@ def test_another_metric_chooses():
 def test_win_rate_and_regret_by_hand(metric):
     cube = CUBES[metric]()
     n = cube.sizes["sample"]
-    draws = Bootstrap(n, 100, 7, ratio=0.5).block(0, 100)[0]
+    draws = Bootstrap(n, 100, 7, ratio=0.5).block(0, 100)[0].astype(int)
     assert (draws.sum(axis=1) == n // 2).all()
     sign = 1 if metric == "accuracy" else -1
     loss = cube == cube["label"] if metric == "accuracy" else (cube - cube["label"]) ** 2
@@ -151,3 +151,56 @@ def test_groups_and_batches():
 def test_too_few(n):
     with pytest.raises(cs.InputError, match="`n` must hold numbers of samples of 5 or more"):
         cs.precision_plan(CUBES["accuracy"](), "accuracy", n=n)
+
+
+def repeated(seed, repeats, n=80, c=12):
+    """Return probabilities whose noise is in part that of the split."""
+    rng = np.random.default_rng(seed)
+    y, d = (rng.random(n) < 0.4).astype(int), np.linspace(0.6, 1.4, c)
+    own = np.sqrt(0.5) * rng.normal(size=(n, 1)) + np.sqrt(0.3) * rng.normal(size=(n, c))
+    logit = own[:, :, None] + np.sqrt(0.4) * rng.normal(size=(n, c, repeats)) + d[:, None] * y[:, None, None]
+    return cs.as_cube(1 / (1 + np.exp(0.5 - logit)), y, kind="probability")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cvstats.CvstatsWarning")
+@pytest.mark.parametrize("metric", ["auc", "brier"])
+def test_widths_of_ten_repeats_predicted_from_three(metric):
+    cubes = [repeated(seed, 10) for seed in range(10)]
+    plans = [
+        cs.precision_plan(cube.isel(repeat=slice(3)), metric, n=80, repeats=[3, 10], rng=7).width.values[:, 0]
+        for cube in cubes
+    ]
+    three, ten = np.mean(plans, axis=0)
+    there = np.mean([width(cube, metric, 7) for cube in cubes])
+    assert ten < 0.97 * three, "more repeats are narrower"
+    assert ten / there == pytest.approx(1, abs=0.06)
+
+
+def test_repeats_at_hand_are_winner_and_fewer_are_parts():
+    cube = repeated(1, 3, n=40, c=4)
+    plan = cs.precision_plan(cube, "brier", n=40, repeats=[1, 3, 6, 12], **SEED)
+    assert plan.width.dims == ("n_repeats", "n_samples")
+    out = cs.winner(cube, "brier", **SEED)
+    assert plan.width.sel(n_repeats=3).item() == pytest.approx(out.conf_high.item() - out.conf_low.item(), abs=1e-12)
+    each = [cs.precision_plan(cube.isel(repeat=[at]), "brier", n=40, **SEED) for at in range(3)]
+    for name in ("width", "win_rate", "regret"):
+        assert plan[name].sel(n_repeats=1).item() == pytest.approx(np.mean([one[name].item() for one in each]))
+    square = plan.width[:, 0].values ** 2
+    assert np.diff(square[[1, 2]]) / np.diff(square[[2, 3]]) == pytest.approx(2)  # 1/3, 1/6, 1/12
+    assert cs.precision_plan(cube, "brier", n=40, **SEED).width.dims == ("n_samples",)
+
+
+def test_draws_quieten_the_estimate():
+    cube = binormal(60, 6, 1)
+    plan = cs.precision_plan(cube, "auc", n=60, draws=[50, 200], times=300, rng=1)
+    assert plan.monte_carlo_error.dims == ("n_samples", "n_draws")
+    assert plan.monte_carlo_error[0, 0] == pytest.approx(2 * plan.monte_carlo_error[0, 1].item())
+    seen = np.std([cs.winner(cube, "auc", times=50, rng=seed).estimate.item() for seed in range(60)])
+    assert plan.monte_carlo_error[0, 0] == pytest.approx(seen, rel=0.3)  # three standard errors of 60 seeds
+
+
+def test_one_repeat_says_nothing_of_more():
+    with pytest.raises(cs.InputError, match=r"`repeats` must be 1 for a cube of one repeat; got 1, 2"):
+        cs.precision_plan(CUBES["accuracy"](), "accuracy", n=60, repeats=[1, 2])
+    assert cs.precision_plan(CUBES["accuracy"](), "accuracy", n=60, repeats=1, **SEED).sizes["n_repeats"] == 1

@@ -139,7 +139,7 @@ def rates(values, selected, names=None):
 
 def test_win_rates_are_sorted_and_complete():
     ax = plot_win_rates(rates([0.1, 0.4, 0.0, 0.3, 0.2], "c0"), top=2)
-    assert texts(ax.get_yticklabels()) == ["c1", "c3", "c0", "1 others together"]
+    assert texts(ax.get_yticklabels()) == ["c1", "c3", "c0", "1 other"]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.4, 0.3, 0.1, 0.2])
     assert [bool(bar.get_hatch()) for bar in ax.patches] == [True, True, False, False], "the selected one is solid"
     assert "10% (selected)" in texts(ax.texts)

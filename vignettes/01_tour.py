@@ -135,7 +135,7 @@ print(f"accuracy of {picked!r} on 449 other patients: {truth:.3f}")
 # Look where the dotted line falls and do not be disappointed or delighted. Optimism is a statement about the *average*
 # study. In a single study, the luck of having drawn these 120 patients moves every estimate up or down together, by
 # about the width of the interval. The correction removes the part of the error that always points the same way; the
-# interval says how large the rest may be. [The second vignette](02_winners_curse) repeats a study many times to show
+# interval says how large the rest may be. [The second vignette](02_winners_curse.py) repeats a study many times to show
 # both.
 
 # %% [markdown]

@@ -448,4 +448,4 @@ print(pd.DataFrame(verdict, columns=["claim", "paper (Tables 3 to 12)", "here", 
 # - A second split of the same samples repairs part of it. TT repairs too little or too much, depending on the size of
 #   the folds, and must not be used with leave-one-out.
 # - Nested cross-validation is nearly unbiased and needs many more models. [The next
-#   vignette](03_bootstrapping_predictions) gets there without training any.
+#   vignette](03_bootstrapping_predictions.py) gets there without training any.

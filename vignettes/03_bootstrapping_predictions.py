@@ -369,7 +369,7 @@ print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_stri
 # Where the last column says False, and where True says little:
 #
 # - *NCV's bias.* The number after +- is its standard error. With so few trials neither this row nor "NCV minus BBC"
-#   says much. With 2000 repetitions (see [the caveats](../caveats)) NCV's bias is below .001 at N = 100.
+#   says much. With 2000 repetitions (see [the caveats](../docs/caveats.md)) NCV's bias is below .001 at N = 100.
 # - *Speed-up.* The simulated configurations differ a lot from each other, so more of them can be dropped than in the
 #   paper's real data.
 # - *The cost of dropping early.* The paper saw it on real data, where nearly everything was dropped after a few

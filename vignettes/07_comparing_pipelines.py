@@ -205,7 +205,7 @@ print(
 # %% [markdown]
 # Being in the set is not a certificate of quality; it says that the data cannot rule it out. From the set you may take
 # what is simplest, fastest or best understood, with a clear conscience. How good the chosen one is, is another
-# question: see [the first vignette](01_tour).
+# question: see [the first vignette](01_tour.py).
 
 # %%
 order = np.argsort(-best.estimate.values)
@@ -234,8 +234,8 @@ plt.show()
 # ## Several data sets
 #
 # When pipelines were tried on many data sets, the data sets are the samples: use `wilcoxon_test` for two pipelines and
-# `friedman_test` with `critical_difference` for more. [The sixth vignette](06_overfitting_the_selection) does this with
-# published tables.
+# `friedman_test` with `critical_difference` for more. [The sixth vignette](06_overfitting_the_selection.py) does this
+# with published tables.
 #
 # ## What to report
 

@@ -13,86 +13,80 @@
 # %% [markdown]
 # # Coming from R
 #
-# If you tune in R you can stay there for everything but the last step: export the predictions, and read them here. This
-# vignette shows the export from caret and tidymodels, the verbs you know beside ours, and how to call the package from
-# an R session. Where R is installed the R code below is really run; elsewhere a table of the same layout stands in.
+# If you tune in R you can stay there. This vignette shows how caret and tidymodels save what is needed here, how to
+# call the package from an R session and from a Quarto document, and the verbs you know beside ours.
 
 # %%
-import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 import cvstats as cs
 
-folder = Path(tempfile.mkdtemp())
-
-
-def run_r(code):
-    """Run R code in `folder`; return what it printed, or None when R or a package it needs is missing."""
-    if shutil.which("Rscript") is None:
-        return None
-    environment = {**os.environ, "TZ": "UTC"}
-    done = subprocess.run(["Rscript", "-e", code], cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode and "there is no package called" in done.stderr:
-        return None
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return done.stdout
-
-
-# predictions that stand in for R's on machines without it: 12 configurations, 2 x 10 folds
-rows = cs.example_cube().isel(configuration=slice(12), repeat=slice(2)).to_dataframe().reset_index()
-rows["row"], rows["k"] = pd.factorize(rows["sample"])[0] + 1, pd.factorize(rows["configuration"])[0] * 2 + 5
-rows["Class"] = np.where(rows["label"] == "malignant", "Class1", "Class2")
-rows["guess"] = np.where(rows["prediction"] > 0.5, "Class1", "Class2")
-fold, repeat = ("Fold" + (rows["fold"] + 1).map("{:02d}".format)), (rows["repeat"] + 1).astype(str)
-
-
 # %% [markdown]
-# ## From caret
+# ## From an R session
 #
-# Two settings matter: `savePredictions = "all"` (the default keeps nothing, `"final"` keeps only the winner, which is
-# useless here) and `classProbs = TRUE`. Then write `fit$pred`.
+# With [reticulate](https://rstudio.github.io/reticulate/) a data frame goes in and a data frame comes back. This is the
+# middle of `vignettes/09_coming_from_r.R`, which `.ci/run` runs with the packages of Debian 12 (R 4.2.2, caret 6.0.93,
+# reticulate 1.28, ggplot2 3.4.1):
+#
+# ```r
+# library(caret); library(reticulate)
+# cs <- import("cvstats")
+#
+# control <- trainControl("repeatedcv", number = 5, repeats = 2, classProbs = TRUE,
+#                         savePredictions = "all", summaryFunction = twoClassSummary)
+# fit <- train(Class ~ ., data, method = "knn", metric = "ROC", preProcess = c("center", "scale"),
+#              tuneGrid = data.frame(k = seq(5, 25, 4)), trControl = control)
+#
+# cube <- cs$read_predictions(fit$pred, positive = "Class1")
+# out <- cs$winner(cube, "auc", times = 500, rng = 1)               # 500 and 1 need no L
+# honest <- cs$tidy(out)                                            # a data frame
+# rows <- cs$tidy(cs$best_set(cube, "auc", times = 500, rng = 1))   # one row per configuration, ready for ggplot
+# cs$report_html(cube, "auc", path = "report.html")
+# ```
+#
+# Two settings of caret matter: `savePredictions = "all"` (the default keeps nothing, `"final"` keeps only the winner,
+# which is useless here) and `classProbs = TRUE`.
+#
+# Which Python reticulate takes is its own business: set `RETICULATE_PYTHON`, or call `use_python()` before `import()`.
+# `tidy` and `augment` come back as data frames whatever the versions. Other arrays do so only where reticulate knows
+# your numpy (reticulate before 1.38 does not know numpy 2): `tidy` them first, as in `cs$tidy(cs$score(cube, "auc"))`.
+#
+# In Quarto or R Markdown with the knitr engine it is the same code in a chunk, and numbers in the text come from it:
+#
+# ````markdown
+# ```{r}
+# #| label: honest
+# cs <- reticulate::import("cvstats")
+# cube <- cs$read_predictions("predictions.csv", positive = "Class1")
+# honest <- cs$tidy(cs$winner(cube, "auc", rng = 1))
+# ```
+#
+# The AUC of the tuned model is `r round(honest$estimate, 2)`
+# (`r round(honest$conf_low, 2)` to `r round(honest$conf_high, 2)`).
+#
+# ```{r}
+# #| results: asis
+# cat(cs$report_text(cube, "auc", format = "markdown"))
+# ```
+# ````
+#
+# ## From a file
+#
+# `write.csv(fit$pred, "caret.csv", row.names = FALSE)` is all that a colleague without R needs. The layout is
+# recognised by its column names, tuning values become configurations, and `Fold3.Rep2` becomes a fold and a repeat.
 
 # %%
-CARET = """
-suppressMessages(library(caret))
-set.seed(1)
-data <- twoClassSim(120)
-control <- trainControl("repeatedcv", number = 10, repeats = 2, classProbs = TRUE,
-                        savePredictions = "all", summaryFunction = twoClassSummary)
-fit <- train(Class ~ ., data, method = "knn", metric = "ROC", preProcess = c("center", "scale"),
-             tuneGrid = data.frame(k = seq(5, 27, 2)), trControl = control)
-write.csv(fit$pred, "caret.csv", row.names = FALSE)
-cat("caret", as.character(packageVersion("caret")), "best k =", fit$bestTune$k,
-    "with mean ROC", round(max(fit$results$ROC), 4))
-"""
-said = run_r(CARET)
-if said is None:
-    table = {"pred": rows.guess, "obs": rows.Class, "rowIndex": rows.row, "Class1": rows.prediction}
-    table |= {"Class2": 1 - rows.prediction, "k": rows.k, "Resample": fold + ".Rep" + repeat}
-    pd.DataFrame(table).to_csv(folder / "caret.csv", index=False)
-print(said or "R is not here: a table of the same layout was made instead")
-
-# %% [markdown]
-# The layout is recognised by its column names, tuning values become configurations, and `Fold03.Rep2` becomes a fold
-# and a repeat.
-
-# %%
-cube = cs.read_predictions(folder / "caret.csv", positive="Class1")
+folder = Path("vignettes") if Path("vignettes").exists() else Path()
+table = pd.read_csv(folder / "09_caret.csv")  # written by 09_coming_from_r.R
+cube = cs.read_predictions(table, positive="Class1")
 found = cs.load_report(cube)
 print(found["layout"], dict(cube.sizes), found["read_as"])
 by_fold = cs.cvt(cube, "auc", average="fold")
 print(f"best by mean over folds, as caret does: {by_fold.selected.item()}, AUC {by_fold.estimate.item():.4f}")
-honest = cs.winner(cube, "auc", rng=1)
-low, high = honest.conf_low.item(), honest.conf_high.item()
-print(f"to report: {honest.selected.item()}, AUC {honest.estimate.item():.3f} ({low:.3f} to {high:.3f})")
+print(cs.summary(cs.winner(cube, "auc", times=500, rng=1)))
 
 # %% [markdown]
 # caret averages the AUC of single folds; our default pools the predictions of all folds, so the two may name different
@@ -104,22 +98,22 @@ print(f"to report: {honest.selected.item()}, AUC {honest.estimate.item():.3f} ({
 # ## From tidymodels
 #
 # Tune with `control_grid(save_pred = TRUE)`, then write `collect_predictions(tuned)` (do not summarise: that averages
-# over repeats). Debian has no package of tune, so the code is shown and a table of its layout is read.
+# over repeats). Debian has no package of tune, so the code is shown, and the predictions above are read in its layout.
 #
 # ```r
-# tuned <- workflow_map(workflows, resamples = vfold_cv(data, v = 10, repeats = 2, strata = Class),
+# tuned <- workflow_map(workflows, resamples = vfold_cv(data, v = 5, repeats = 2, strata = Class),
 #                       grid = 12, control = control_grid(save_pred = TRUE))
 # readr::write_csv(collect_predictions(tuned), "tidymodels.csv")
 # ```
 
 # %%
-collected = {".pred_Class1": rows.prediction, ".pred_Class2": 1 - rows.prediction, "id": "Repeat" + repeat, "id2": fold}
-collected |= {"Class": rows.Class, ".row": rows.row, "neighbors": rows.k, "wflow_id": "knn"}
-collected |= {".config": "Preprocessor1_Model" + ((rows.k - 3) // 2).map("{:02d}".format)}
-pd.DataFrame(collected).to_csv(folder / "tidymodels.csv", index=False)
-tidy = cs.read_predictions(folder / "tidymodels.csv")
-print(cs.load_report(tidy)["layout"], dict(tidy.sizes), "tuning values kept:", "neighbors" in tidy.coords)
-print("\n".join(cs.load_report(tidy)["notes"]))
+collected = table.rename(columns={"Class1": ".pred_Class1", "Class2": ".pred_Class2", "obs": "Class", "k": "neighbors"})
+collected[["id2", "id"]] = collected.pop("Resample").str.replace("Rep", "Repeat").str.split(".", expand=True)
+collected[".row"], collected["wflow_id"] = collected.pop("rowIndex"), "knn"
+collected[".config"] = "Preprocessor1_Model" + collected["neighbors"].rank(method="dense").astype(int).astype(str)
+tuned = cs.read_predictions(collected.drop(columns="pred"))
+print(cs.load_report(tuned)["layout"], dict(tuned.sizes), "tuning values kept:", "neighbors" in tuned.coords)
+print("\n".join(cs.load_report(tuned)["notes"]))
 
 # %% [markdown]
 # The workflow and `.config` name the configuration together. The event is the first level of the outcome, as yardstick
@@ -148,45 +142,30 @@ print("\n".join(cs.load_report(tidy)["notes"]))
 # | `MXM::bbc` | `cs.bbc` (accuracy and AUC; MXM's F-score and concordance differ, see the caveats) |
 # | `%>%` | `cube.pipe(cs.winner, "auc")` |
 #
-# Four of them, computed by both:
+# Four of them, beside what R 4.2.2 prints:
+#
+# ```r
+# t.test(a, b, paired = TRUE)$p.value
+# wilcox.test(round(a - b, 6), exact = TRUE)$p.value
+# friedman.test(cbind(a, b, a + b))$p.value
+# p.adjust(c(0.01, 0.02, 0.03, 0.04), "holm")[2]
+# ```
 
 # %%
-a = [10.4, 26.5, 23.3, 34.2, 23.4, 16.7, 3.1, 1.6, 11.2, 4.3]
-b = [10.6, 26.9, 23.2, 34.9, 24.4, 18.0, 3.3, 1.7, 10.8, 4.9]
-p = [0.01, 0.02, 0.03, 0.04]
-x, z = (xr.DataArray(values, dims="dataset") for values in (a, b))
-pairs = xr.concat([x, z, x + z], dim=pd.Index(["a", "b", "c"], name="learner"))
+a = xr.DataArray([10.4, 26.5, 23.3, 34.2, 23.4, 16.7, 3.1, 1.6, 11.2, 4.3], dims="dataset")
+b = xr.DataArray([10.6, 26.9, 23.2, 34.9, 24.4, 18.0, 3.3, 1.7, 10.8, 4.9], dims="dataset")
+three = xr.concat([a, b, a + b], dim=pd.Index(["a", "b", "a + b"], name="learner"))
 ours = {
-    "t.test": cs.t_test(x, "dataset", other=z).p_value.item(),
-    "wilcox.test": cs.wilcoxon_test(x, "dataset", other=z, digits=6).p_value.item(),
-    "friedman.test": cs.friedman_test(pairs, "dataset", by="learner", direction="minimize").p_value.item(),
-    "p.adjust": float(cs.p_adjust(p, "holm")[1]),
+    "t.test": cs.t_test(a, "dataset", other=b).p_value.item(),
+    "wilcox.test": cs.wilcoxon_test(a, "dataset", other=b, digits=6).p_value.item(),
+    "friedman.test": cs.friedman_test(three, "dataset", by="learner", direction="minimize").p_value.item(),
+    "p.adjust": float(cs.p_adjust([0.01, 0.02, 0.03, 0.04], "holm")[1]),
 }
-numbers = ", ".join
-code = f"""
-a <- c({numbers(map(str, a))}); b <- c({numbers(map(str, b))})
-cat(t.test(a, b, paired = TRUE)$p.value, wilcox.test(round(a - b, 6), exact = TRUE)$p.value,
-    friedman.test(cbind(a, b, a + b))$p.value, p.adjust(c({numbers(map(str, p))}), "holm")[2])
-"""
-said = run_r(code)
-theirs = [float(word) for word in said.split()] if said else [np.nan] * 4
-print(pd.DataFrame({"cvstats": ours, "R": dict(zip(ours, theirs, strict=True))}).round(6).to_string())
+theirs = {"t.test": 0.03556088, "wilcox.test": 0.04109486, "friedman.test": 0.0002248673, "p.adjust": 0.06}
+print(pd.DataFrame({"cvstats": ours, "R": theirs}).round(6).to_string())
 
 # %% [markdown]
 # (Wilcoxon: some differences are tied. R then gives up the exact distribution and warns; ours is exact with ties.)
-#
-# ## From an R session
-#
-# With the package [reticulate](https://rstudio.github.io/reticulate/) you need not leave R. Shown here, not run:
-#
-# ```r
-# library(reticulate)
-# cs <- import("cvstats")
-# cube <- cs$read_predictions(fit$pred, positive = "Class1")     # a data frame goes in as it is
-# out <- cs$winner(cube, "auc", rng = 1L)
-# cs$tidy(out)                                                   # a data frame comes back
-# cs$report_html(cube, "auc", path = "report.html")
-# ```
 #
 # ## Three habits to leave behind
 #

@@ -125,7 +125,7 @@ for count in (CONFIGURATIONS // 4, CONFIGURATIONS // 2, CONFIGURATIONS):
 
 # %% [markdown]
 # A cluster works the same way: create a `dask.distributed` client first, and every protocol uses its workers. Set one
-# BLAS thread per worker. [The page on clusters](../cluster) has the details and the measured scaling.
+# BLAS thread per worker. [The page on clusters](../docs/cluster.md) has the details and the measured scaling.
 #
 # ## What to remember
 #

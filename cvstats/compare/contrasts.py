@@ -133,7 +133,7 @@ def contrast(
     check_cube(cube)
     level = check_level(level)
     check_size(margin, "margin")
-    check_draws(times, draws)
+    times = check_draws(times, draws)
     notes: list[str] = []
     default = select_best if select is None else select
     (ours, first), (theirs, second) = _side(cube, a, "a", default), _side(cube, b, "b", default)
@@ -190,11 +190,12 @@ def _within(gain: float, error: float, df: float, margin: float) -> dict[str, fl
     return {"p_noninferior": worse, "p_equivalent": max(worse, better)}
 
 
-def check_draws(times: int, draws: Any) -> None:
-    """Raise unless there will be enough draws for a standard error."""
-    check_count(times, "times", minimum=20)
+def check_draws(times: int, draws: Any) -> int:
+    """Return how many draws to make; fewer than a standard error needs are refused."""
+    times = check_count(times, "times", minimum=20)
     if isinstance(draws, xr.DataArray) and draws.sizes.get("draw", 0) < 20:
         raise InputError(f"`draws` holds {draws.sizes.get('draw', 0)} draws; at least 20 are needed, 1000 advisable.")
+    return times
 
 
 def _side(cube: xr.DataArray, given: Any, argument: str, select: Any) -> tuple[np.ndarray, Any]:

@@ -78,7 +78,7 @@ def wilcoxon_test(
     """
     check_option(alternative, ALTERNATIVES, "alternative")
     if digits is not None:
-        check_count(digits, "digits")
+        digits = check_count(digits, "digits")
     data = batch(x, dim, other=other)
     found = signed_rank(data.difference, alternative, digits)
     data.warn(found["n"] == 0, "Wilcoxon test: no difference other than zero")

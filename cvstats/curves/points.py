@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import listened, warn
-from cvstats._results import call_text
+from cvstats._results import call_text, describe
 from cvstats.metrics import Metric
 from cvstats.protocols.bootstrap_winner import winner
 from cvstats.select import Mixture, select_best
@@ -52,4 +52,6 @@ def judged(
 def along(out: xr.Dataset, dim: str, **variables: Any) -> xr.Dataset:
     """Return the result with some variables replaced or added, its dims in the order they had."""
     made = {name: value.transpose(dim, ...) if dim in value.dims else value for name, value in variables.items()}
-    return out.assign(made)
+    out = out.assign(made)
+    describe(out)
+    return out

@@ -9,9 +9,11 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, Rng
+from cvstats._results import call_text
 from cvstats.adjust import Adjustment
-from cvstats.metrics import Metric, net_benefit
+from cvstats.metrics import Metric, net_benefit, survival_brier
 from cvstats.metrics.curves import point
+from cvstats.metrics.survival import bin_at
 from cvstats.select import Mixture, Select, select_best
 
 from .points import GRID, along, judged
@@ -24,7 +26,8 @@ def calibration_curve(
     cube: xr.DataArray,
     *,
     binned: bool = False,
-    by: str | Metric = "log_loss",
+    horizon: float | None = None,
+    by: str | Metric | None = None,
     select: Select | Mixture = select_best,
     adjust: Adjustment | Sequence[Adjustment] | None = None,
     subgroup: str | None = None,
@@ -38,17 +41,20 @@ def calibration_curve(
     Smooth: Cleveland's local regression of labels on predictions (lowess: tricube weights, lines, the nearest two
     thirds of the samples, no robustness), clipped to [0, 1]; given in the range of the final predictions. Binned: the
     share of events in ten bins between quantiles of the predictions. Each point is judged as `winner` judges any
-    metric, with the same draws for all; case weights count as repeated rows. Limits hold for single points; no band for
-    the whole curve is known to hold.
+    metric, with the same draws for all; case weights count as repeated rows. Of survival probabilities: at a
+    `horizon`, binned by predicted risk, with Kaplan-Meier's estimate in each bin. Limits hold for single points; no
+    band for the whole curve is known to hold.
 
     Parameters
     ----------
     cube : DataArray
-        Predictions made by `as_cube`: two classes, probabilities.
+        Predictions made by `as_cube`: two classes, probabilities; or survival times, survival probabilities.
     binned : bool
         Whether to count events in bins instead of smoothing.
-    by : str or Metric
-        The metric that chooses.
+    horizon : float, optional
+        For survival times: the time that predictions are for; ``binned=True`` is needed.
+    by : str or Metric, optional
+        The metric that chooses; by default log loss, for survival times the Brier score at the horizon.
     select, adjust, subgroup : as in `winner`
         Who is chosen, what is done with predictions (such as `recalibrate`), and in whose levels they are judged.
     draws, times, rng, level : as in `winner`
@@ -77,14 +83,25 @@ def calibration_curve(
     >>> int(bins.n.sum()) == cube.sizes["sample"]
     True
     """
+    timed = isinstance(cube, xr.DataArray) and "event" in cube.coords
+    if timed != (horizon is not None) or (timed and not binned):
+        raise InputError(
+            "a calibration curve of survival times needs `horizon`, a time, and binned=True."
+            if timed
+            else f"`horizon` is for survival times, and the cube has none (no `event`); got {horizon!r}."
+        )
+    if by is None:
+        by = "log_loss" if horizon is None else survival_brier(horizon)
     asked = {"by": by, "select": select, "adjust": adjust, "subgroup": subgroup}
     more = {"draws": draws, "times": times, "rng": rng, "level": level}
     if binned:
-        points, further = ([point(f"bin_{name}", at) for at in BINS] for name in ("observed", "predicted"))
-        further += [replace(point("bin_size", at), range=(0.0, np.inf)) for at in BINS]
+        points, further = ([_bin(name, at, horizon) for at in BINS] for name in ("observed", "predicted"))
+        further += [_bin("size", at, horizon) for at in BINS]
         out, rest = judged("calibration_curve", cube, "bin", np.array(BINS), points, *further, **asked, **more)
         predicted, n = (xr.concat(part, dim="bin").assign_coords(bin=np.array(BINS)) for part in (rest[:10], rest[10:]))
         out = along(out, "bin", predicted=predicted, observed=out["naive"], n=n)
+        more_said = call_text("", binned=True, horizon=horizon)[1:-1]
+        out.attrs["call"] = out.attrs["call"].replace("(", f"({more_said}, ", 1)
     else:
         points = [point("observed_at", risk) for risk in GRID]
         ends = point("predicted_quantile", 0.0), point("predicted_quantile", 1.0)
@@ -94,6 +111,14 @@ def calibration_curve(
         out = along(out, "predicted", **{name: out[name].where(known) for name in over})
     away = {name: abs(out[name] - out["predicted"]) for name in ("estimate", "naive")}
     return along(out, "bin" if binned else "predicted", optimism=away["estimate"] - away["naive"])
+
+
+def _bin(name: str, at: int, horizon: float | None) -> Metric:
+    """Return what is counted in a bin."""
+    if horizon is not None:
+        return bin_at(f"survival_bin_{name}", horizon, at)
+    made = point(f"bin_{name}", at)
+    return replace(made, range=(0.0, np.inf)) if name == "size" else made
 
 
 def decision_curve(

@@ -43,15 +43,16 @@ def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
     return np.moveaxis(np.nanquantile(values, shares, axis=-1), 0, -1)
 
 
-def check_times(times: int, level: float, interval: str, draws: object = None) -> None:
-    """Raise when there are too few draws, unless they are given, for the quantiles that the interval needs."""
-    check_count(times, "times")
+def check_times(times: int, level: float, interval: str, draws: object = None) -> int:
+    """Return how many draws to make; they are refused when too few, unless given, for what the interval needs."""
+    times = check_count(times, "times")
     least = int(np.ceil(round(2 / (1 - level), 6)))
     if draws is None and interval in ("percentile", "BCa") and times < least:
         raise InputError(
             f"`times`={times} is too small for a {interval} interval at level {level:g}: at least {least} draws are "
             "needed, 1000 or more are advisable."
         )
+    return times
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,8 @@ class double_bootstrap:  # noqa: N801
     words = "double bootstrap interval"
 
     def __post_init__(self) -> None:
-        check_count(self.outer, "outer", minimum=40)
-        check_count(self.inner, "inner", minimum=10)
+        object.__setattr__(self, "outer", check_count(self.outer, "outer", minimum=40))
+        object.__setattr__(self, "inner", check_count(self.inner, "inner", minimum=10))
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""
@@ -300,7 +301,7 @@ class bca:  # noqa: N801
 
     def __post_init__(self) -> None:
         if self.times is not None:
-            check_count(self.times, "times")
+            object.__setattr__(self, "times", check_count(self.times, "times"))
 
     def refuse(self, evidence: Evidence) -> str | None:
         """Return why the method does not apply, or None."""

@@ -39,6 +39,7 @@ PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
 # The squared coefficient of variation of squared errors is 2 when errors are normal. Above twice that few samples make
 # up the mean. By metric, what turns the relative variance of the score, times N, into it.
 TAIL, TAILED = 4.0, {"mse": 1.0, "rmse": 4.0}
+ROUNDING = 1e-24  # a variance on the unit scale that is none
 
 
 def constants(evidence: Evidence) -> Constants:
@@ -92,7 +93,7 @@ class UnitScale:
         if evidence.kept is not None:
             n, noise = float(evidence.n), variance_of(evidence.kept) / width2
             c = min(max(self.forward(evidence.naive), 1 / (2 * n)), 1 - 1 / (2 * n))
-            return max(c * (1 - c) / noise, 1.0) if noise > 0 else float(evidence.smallest_class), kappa, extra
+            return max(c * (1 - c) / noise, 1.0) if noise > ROUNDING else float(evidence.smallest_class), kappa, extra
         theta = self.forward(evidence.scores)
         most = evidence.samples * (PAIRS if evidence.metric.family == "rank" else 1.0)
         sizes = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .columns import quantile_bin
 from .pairs import PairKernel
 from .problem import Kernel, Problem
 from .ranks import RankKernel
@@ -183,9 +184,39 @@ class HorizonMeanKernel(HorizonKernel):
         return np.where(beyond > 0, known, np.nan), w
 
 
+class HorizonBinKernel(HorizonMeanKernel):
+    """Calibration at the horizon: ten bins between quantiles of the predicted risk, Kaplan-Meier's estimate in each."""
+
+    def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
+        super().__init__(metric, problem, total)
+        self.what, self.bin = metric.statistic, metric.at[0]
+        self.risk = np.asarray(1 - problem.p[..., 0], dtype=float)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every column under each row of `weights`: (draw, column)."""
+        return np.stack([self._column(weights, column) for column in range(self.risk.shape[1])], axis=1)
+
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
+        value = np.empty(len(index))
+        for column in np.unique(index):
+            value[index == column] = self._column(weights[index == column], column)
+        return value
+
+    def _column(self, weights: np.ndarray, column: int) -> np.ndarray:
+        risk = self.risk[:, column]
+        inside = np.where(quantile_bin(risk, self._weighted(weights)) == self.bin, weights, 0.0)
+        known, w = self._known(inside)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.what == "survival_bin_observed":
+                return np.asarray(known @ self.above[:, 0] / w.sum(axis=1))
+            return np.asarray(w.sum(axis=1) if self.what == "survival_bin_size" else w @ risk / w.sum(axis=1))
+
+
 PARTS: dict[str, Any] = {
     "uno_concordance": UnoKernel,
     "survival_auc": HorizonRankKernel,
     "survival_brier": HorizonMeanKernel,
     "survival_observed_expected": HorizonMeanKernel,
+    **dict.fromkeys(("survival_bin_observed", "survival_bin_predicted", "survival_bin_size"), HorizonBinKernel),
 }

@@ -228,3 +228,16 @@ MADE |= {
         target=1.0,
     ),
 }
+for _name, _words in {
+    "survival_bin_observed": "share of events",
+    "survival_bin_predicted": "mean predicted risk",
+    "survival_bin_size": "samples",
+}.items():
+    _traits = SHARE | _MEAN | ({"range": (0.0, np.inf), "scale": "plain"} if _name == "survival_bin_size" else {})
+    MADE[_name] = Metric(_name, **_traits, statistic=_name, words=_words)
+
+
+def bin_at(name: str, time: float, number: int) -> Metric:
+    """Return the metric that is one bin of the calibration curve at a time."""
+    made = _at(name, time)
+    return replace(made, name=f"{name}({number})", words=f"{MADE[name].words} in bin {number}", at=(float(number),))

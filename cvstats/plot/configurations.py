@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, plain, show
+from cvstats._check import InputError, check_count, plain, show
 from cvstats.metrics import traits_of
 from cvstats.tables import words
 
-from .style import CLAIM, HONEST, INK, MUTED, axes, drawable, finished, legend, line_style, literal, row_labels
+from .style import axes, drawable, finished, legend, line_style, literal, palette, row_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,23 +56,25 @@ def plot_configurations(
     from scipy.special import ndtri
 
     drawable(result, "result", "best_set()", ("difference", "std_error", "in_set"), {"configuration"})
+    top, longest = check_count(top, "top"), check_count(longest, "longest", minimum=5)
     gap, error = result["difference"].values.astype(float), result["std_error"].values.astype(float)
     order = np.argsort(np.where(np.isnan(gap), np.inf, np.abs(gap)), kind="stable")[:top]
     order = order[np.isfinite(gap[order])]
     if not order.size:
         raise InputError("`result` has no configuration with a difference from the best; all of them are NaN.")
-    ax = axes(ax, 6.8, 0.9 + 0.26 * len(order))
+    ax = axes(ax, 6.8, 0.9 + 0.26 * len(order), rows=len(order))
+    shades = palette()
     at, reach = np.arange(len(order)), float(ndtri((1 + float(result["conf_level"])) / 2)) * error[order]
     inside = result["in_set"].values.astype(bool)[order]
-    ax.axvline(0, color=MUTED, lw=0.8, zorder=1)
-    ax.hlines(at, gap[order] - reach, gap[order] + reach, color=HONEST, lw=1.6, zorder=2)
-    for kept, fill, name in ((inside, HONEST, "cannot be excluded"), (~inside, "white", "excluded")):
+    ax.axvline(0, color=shades.muted, lw=0.8, zorder=1)
+    ax.hlines(at, gap[order] - reach, gap[order] + reach, color=shades.honest, lw=1.6, zorder=2)
+    for kept, fill, name in ((inside, shades.honest, "cannot be excluded"), (~inside, shades.paper, "excluded")):
         ax.plot(
             gap[order][kept],
             at[kept],
             "o",
             mfc=fill,
-            mec=HONEST,
+            mec=shades.honest,
             ms=5.5,
             ls="",
             zorder=3,
@@ -80,9 +82,9 @@ def plot_configurations(
         )
     names = words.labels_of(result, "configuration")
     row_labels(ax, [words.short(names[place], longest) for place in order])
-    legend(ax, above=2)
+    pad = legend(ax, above=2)
     name = words.metric_words(plain(result["metric"].values[()])) if "metric" in result.coords else "score"
-    return finished(ax, title, x=f"{name}: difference from the best", grid="x", pad=24 if ax.get_legend() else 6)
+    return finished(ax, title, x=f"{name}: difference from the best", grid="x", pad=pad)
 
 
 def plot_scores_by(
@@ -134,6 +136,7 @@ def plot_scores_by(
     if not usable.any():
         raise InputError(f"`coordinate`: no configuration has both a score and a value of {coordinate!r}.")
     ax = axes(ax, 6.4, 3.4)
+    shades = palette()
     group = scores[family].values.astype(str) if family is not None else np.full(len(value), "")
     for at, name in enumerate(dict.fromkeys(group[usable].tolist())):
         look = {**line_style(at), "ls": ""}
@@ -142,14 +145,14 @@ def plot_scores_by(
     known = traits_of(str(plain(scores["metric"].values[()]))) if "metric" in scores.coords else None
     sign = known.sign if known else 1
     best = int(np.nanargmax(np.where(usable, sign * value, -np.inf)))
-    ax.plot(place[best], value[best], "o", mfc="none", mec=CLAIM, mew=1.6, ms=12, label="best")
+    ax.plot(place[best], value[best], "o", mfc="none", mec=shades.claim, mew=1.6, ms=12, label="best")
     if numeric and (place[usable] > 0).all() and np.ptp(np.log(place[usable])) > np.log(30):
         ax.set_xscale("log")
     elif level is not None:
         ax.set_xticks(range(len(level)))
         literal(ax.set_xticklabels([words.short(name, 18) for name in level], rotation=30 if len(level) > 4 else 0))
-    legend(ax)
+    pad = legend(ax)
     label = words.metric_words(known.name) if known else "score"
-    ax.tick_params(colors=INK)
+    ax.tick_params(colors=shades.ink)
     literal([ax.xaxis.label])
-    return finished(ax, title, x=words.printable(coordinate), y=f"plain CV {label}", grid="y")
+    return finished(ax, title, x=words.printable(coordinate), y=f"plain CV {label}", grid="y", pad=pad)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from cvstats._check import plain
 
-from .style import CLAIM, COLOURS, DASHED, DASHES, DOTTED, HONEST, MUTED, axes, drawable, finished, legend, lines_of
+from .style import DASHED, DASHES, DOTTED, axes, drawable, finished, legend, lines_of, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def plot_roc(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> A
     'sensitivity'
     """
     ax = _drawn(curve, "false_positive_rate", "roc_curve()", ax)
-    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=DOTTED, label="guessing")
+    ax.plot([0, 1], [0, 1], color=palette().muted, lw=1, ls=DOTTED, label="guessing")
     return _unit(ax, title, "false positive rate", "sensitivity")
 
 
@@ -99,7 +99,7 @@ def plot_calibration(curve: xr.Dataset, *, ax: Axes | None = None, title: str = 
     """
     binned = isinstance(curve, xr.Dataset) and "bin" in curve.dims
     ax = _drawn(curve, "bin" if binned else "predicted", "calibration_curve()", ax)
-    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, ls=DOTTED, label="as predicted")
+    ax.plot([0, 1], [0, 1], color=palette().muted, lw=1, ls=DOTTED, label="as predicted")
     return _unit(ax, title, "predicted risk", "observed share of events")
 
 
@@ -130,12 +130,11 @@ def plot_decision(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     """
     drawable(curve, "curve", "decision_curve()", ("estimate", "treat_all"), {"threshold"})
     ax = _drawn(curve, "threshold", "decision_curve()", ax)
-    ax.plot(curve["threshold"], curve["treat_all"], color=MUTED, lw=1.4, ls=DOTTED, label="treat all")
-    ax.axhline(0, color=MUTED, lw=1, label="treat none")
+    ax.plot(curve["threshold"], curve["treat_all"], color=palette().muted, lw=1.4, ls=DOTTED, label="treat all")
+    ax.axhline(0, color=palette().muted, lw=1, label="treat none")
     top = max(float(curve[name].max()) for name in ("estimate", "naive", "treat_all"))
     ax.set(xlim=(0, 1), ylim=(-SHOWN, max(1.15 * top, SHOWN)))
-    legend(ax)
-    return finished(ax, title, x="risk threshold", y="net benefit", grid="y")
+    return finished(ax, title, x="risk threshold", y="net benefit", grid="y", pad=legend(ax))
 
 
 def _drawn(curve: xr.Dataset, dim: str, source: str, ax: Axes | None) -> Axes:
@@ -143,9 +142,10 @@ def _drawn(curve: xr.Dataset, dim: str, source: str, ax: Axes | None) -> Axes:
     drawable(curve, "curve", source, ("estimate", "conf_low", "conf_high", "naive", dim))
     lines = lines_of(curve, "estimate", "curve", dim)
     ax = axes(ax, 5.6, 3.8)
-    several = len(lines) > 1
+    several, shades = len(lines) > 1, palette()
+    colours = [colour for colour in shades.lines if colour != shades.ink]
     for at, (name, line) in enumerate(lines):
-        colour, dash = (COLOURS[1 + at % 6], DASHES[at % 7]) if several else (HONEST, "-")
+        colour, dash = (colours[at % len(colours)], DASHES[at % 7]) if several else (shades.honest, "-")
         x = line["predicted" if dim == "bin" else dim].values
         limits = f"{100 * float(plain(line['conf_level'].item())):g} % limits" if not several else ""
         ax.fill_between(x, line["conf_low"], line["conf_high"], color=colour, alpha=0.18, lw=0, label=limits)
@@ -161,11 +161,10 @@ def _drawn(curve: xr.Dataset, dim: str, source: str, ax: Axes | None) -> Axes:
             label=name if several else "corrected",
         )
         if not several:
-            ax.plot(x, line["naive"], color=CLAIM, lw=1.4, ls=DASHED, label="as it looks")
+            ax.plot(x, line["naive"], color=shades.claim, lw=1.4, ls=DASHED, label="as it looks")
     return ax
 
 
 def _unit(ax: Axes, title: str, x: str, y: str) -> Axes:
     ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-    legend(ax)
-    return finished(ax, title, x=x, y=y, grid="y")
+    return finished(ax, title, x=x, y=y, grid="y", pad=legend(ax))

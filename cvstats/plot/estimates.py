@@ -12,7 +12,7 @@ from cvstats.metrics import traits_of
 from cvstats.tables import words
 
 from . import style
-from .style import finished
+from .style import NOTE, finished, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,8 @@ def plot_intervals(
         label = plain(results["method"].values[()]) if "method" in results.coords else "estimate"
         results = results.drop_vars("method", errors="ignore").expand_dims(method=[label])
     rows = results.sizes["method"]
-    ax = style.axes(ax, 6.8, 0.9 + 0.42 * rows)
+    ax = style.axes(ax, 6.8, 0.9 + 0.42 * rows, rows=rows)
+    shades = palette()
     at = np.arange(rows)
     blank = np.full(rows, np.nan)
     estimate, low, high, naive = (
@@ -75,18 +76,18 @@ def plot_intervals(
         for name in ("estimate", "conf_low", "conf_high", "naive")
     )
     if truth is not None:
-        ax.axvline(float(truth), color=style.INK, lw=1, ls=style.DOTTED, label=truth_label, zorder=1)
+        ax.axvline(float(truth), color=shades.ink, lw=1, ls=style.DOTTED, label=truth_label, zorder=1)
     moved = np.abs(naive - estimate) > 0
-    ax.hlines(at[moved], estimate[moved], naive[moved], color=style.CLAIM, lw=1, ls=style.DOTTED, zorder=2)
-    ax.hlines(at, low, high, color=style.HONEST, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
+    ax.hlines(at[moved], estimate[moved], naive[moved], color=shades.claim, lw=1, ls=style.DOTTED, zorder=2)
+    ax.hlines(at, low, high, color=shades.honest, lw=2.4, zorder=3, label="interval" if np.isfinite(low).any() else "")
     for ends in (low, high):
-        ax.plot(ends, at, "|", color=style.HONEST, ms=9, mew=1.6, zorder=3)
+        ax.plot(ends, at, "|", color=shades.honest, ms=9, mew=1.6, zorder=3)
     claim = "what plain CV claims" if np.isfinite(naive).any() else ""
-    ax.plot(naive, at, "D", mfc="white", mec=style.CLAIM, mew=1.4, ms=7, zorder=4, ls="", label=claim)
-    ax.plot(estimate, at, "o", color=style.INK, ms=6, zorder=5, ls="", label="estimate")
+    ax.plot(naive, at, "D", mfc=shades.paper, mec=shades.claim, mew=1.4, ms=7, zorder=4, ls="", label=claim)
+    ax.plot(estimate, at, "o", color=shades.ink, ms=6, zorder=5, ls="", label="estimate")
     names = [words.short(words.method_words(name), 30) for name in words.labels_of(results, "method")]
     texts = _number_texts(results) if numbers else []
-    wide = style.width_of(ax) > 4
+    wide = style.width_of(ax) > style.ROOMY
     if texts and not wide:  # no room at the right: below the name
         names = [f"{name}\n{text}" for name, text in zip(names, texts, strict=True)]
     style.row_labels(ax, names)
@@ -95,10 +96,10 @@ def plot_intervals(
     if texts and wide:
         right = ax.secondary_yaxis("right")
         right.set_yticks(range(len(texts)), texts)
-        right.tick_params(length=0, labelsize=9)
+        right.tick_params(length=0, labelsize=NOTE)
         right.spines["right"].set_visible(False)
-    style.legend(ax, above=4)
-    return finished(ax, title, x=_metric_label(results), grid="x", pad=24 if ax.get_legend() else 6)
+    pad = style.legend(ax, above=4)
+    return finished(ax, title, x=_metric_label(results), grid="x", pad=pad)
 
 
 def _number_texts(results: xr.Dataset) -> list[str]:
@@ -156,8 +157,7 @@ def plot_win_rates(
     True
     """
     style.drawable(result, "result", "bbc() or winner()", ("win_rate",), {"configuration"})
-    check_count(top, "top")
-    check_count(longest, "longest", minimum=5)
+    top, longest = check_count(top, "top"), check_count(longest, "longest", minimum=5)
     rate = result["win_rate"].values.astype(float)
     if np.isnan(rate).all():
         raise InputError("`result` has no win rates to draw: none of its draws was usable.")
@@ -168,20 +168,21 @@ def plot_win_rates(
     if chosen in labels and labels.index(chosen) not in shown:
         shown.append(labels.index(chosen))
     rest = [at for at in order if at not in shown]
-    solid: dict[str, Any] = {"facecolor": style.HONEST, "edgecolor": style.HONEST}
-    hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": style.MUTED, "hatch": "////"}
+    shades = palette()
+    solid: dict[str, Any] = {"facecolor": shades.honest, "edgecolor": shades.honest}
+    hatched: dict[str, Any] = {"facecolor": shades.paper, "edgecolor": shades.muted, "hatch": "////"}
     bars = [
         (words.short(labels[at], longest), float(rate[at]), solid if labels[at] == chosen else hatched) for at in shown
     ]
     if rest:
-        dashed: dict[str, Any] = {"facecolor": "white", "edgecolor": style.MUTED, "ls": (0, (3, 2))}
-        bars.append((f"{len(rest)} others together", float(rate[rest].sum()), dashed))
-    ax = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)))
-    wide = style.width_of(ax) > 4  # else there is no room for words beside the bars
+        dashed: dict[str, Any] = {"facecolor": shades.paper, "edgecolor": shades.muted, "ls": (0, (3, 2))}
+        bars.append((words.several(len(rest), "other"), float(rate[rest].sum()), dashed))
+    ax = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)), rows=len(bars))
+    wide = style.width_of(ax) > style.ROOMY  # else there is no room for words beside the bars
     for row, (_, value, look) in enumerate(bars):
         ax.barh(row, value, height=0.62, lw=1, **look)
         text = words.percent(value) + (" (selected)" if wide and look is solid else "")
-        ax.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        ax.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=NOTE)
     style.row_labels(ax, [name for name, _, _ in bars])
     largest = max((value for _, value, _ in bars), default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
@@ -227,12 +228,13 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     """
     style.drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
     ax = style.axes(ax, 6.4, 3.4)
+    shades = palette()
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
-    ax.fill_between(x, naive, honest, color=style.RULE, alpha=0.55, lw=0, label="optimism")
-    dashed: dict[str, Any] = {"ls": style.DASHED, "marker": "D", "mfc": "white", "ms": 4.5}
-    ax.plot(x, naive, color=style.CLAIM, lw=1.6, label="what plain CV claims", **dashed)
-    ax.plot(x, honest, color=style.INK, lw=1.8, marker="o", ms=4, label="corrected")
+    ax.fill_between(x, naive, honest, color=shades.rule, alpha=0.55, lw=0, label="optimism")
+    dashed: dict[str, Any] = {"ls": style.DASHED, "marker": "D", "mfc": shades.paper, "ms": 4.5}
+    ax.plot(x, naive, color=shades.claim, lw=1.6, label="what plain CV claims", **dashed)
+    ax.plot(x, honest, color=shades.ink, lw=1.8, marker="o", ms=4, label="corrected")
     if len(x) > 1:
         ax.set_xscale("log")
     _count_ticks(ax, x)
@@ -240,9 +242,9 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     if np.isfinite(gap):
         text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
         beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
-        ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=9, **beside)
-    style.legend(ax, above=3)
-    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=24)
+        ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=NOTE, **beside)
+    pad = style.legend(ax, above=3)
+    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=pad)
 
 
 def _count_ticks(ax: Axes, x: np.ndarray) -> None:

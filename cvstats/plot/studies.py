@@ -12,7 +12,7 @@ from cvstats._check import InputError, check_dim, show
 from cvstats.tables.words import count, labels_of, short
 
 from . import style
-from .style import HONEST, INK, MUTED, axes, drawable, finished, literal
+from .style import NOTE, axes, drawable, finished, literal, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,30 +67,32 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     left, bars = (k + 1) // 2, 0.35 * groups
     depth = bars + 0.7 * max(left, k - left) + 0.4
     ax = axes(ax, 7, 1.0 + 0.45 * (depth + 1))
-    low, high = 1.0, float(k)
+    shades = palette()
+    low, high, room = 1.0, float(k), style.characters(ax, 0.33, NOTE) - 7  # letters of a name beside its rank
     pad = 0.35 * max(high - low, 1)
     ax.set(xlim=(low - pad, high + pad), ylim=(-depth, 1.4))
     ax.axis("off")
-    ax.plot([low, high], [0, 0], color=INK, lw=1, clip_on=False)
+    ax.plot([low, high], [0, 0], color=shades.ink, lw=1, clip_on=False)
     for tick in range(1, k + 1):
-        ax.plot([tick, tick], [0, 0.15], color=INK, lw=1)
-        ax.text(tick, 0.22, str(tick), ha="center", va="bottom", fontsize=9)
+        ax.plot([tick, tick], [0, 0.15], color=shades.ink, lw=1)
+        ax.text(tick, 0.22, str(tick), ha="center", va="bottom", fontsize=NOTE)
     cd = float(result["cd"])
     if np.isfinite(cd):
         end = min(low + cd, high + pad)
         bar = {"arrowstyle": "|-|,widthA=0.3,widthB=0.3", "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", (end, 1.0), (low, 1.0), arrowprops=bar)
-        ax.text((low + end) / 2, 1.08, f"CD = {cd:.3g}", ha="center", va="bottom", fontsize=9)
+        ax.text((low + end) / 2, 1.08, f"CD = {cd:.3g}", ha="center", va="bottom", fontsize=NOTE)
     for place, method in enumerate(np.argsort(ranks, kind="stable")):
         near = place < left
         height = -(bars + 0.4 + 0.7 * (place if near else k - 1 - place))
         edge, side = (low - 0.1 * pad, "right") if near else (high + 0.1 * pad, "left")
-        ax.plot([ranks[method], ranks[method], edge], [0, height, height], color=INK, lw=0.8)
-        literal([ax.text(edge, height, f" {names[method]} ({ranks[method]:.2f}) ", ha=side, va="center", fontsize=9)])
+        ax.plot([ranks[method], ranks[method], edge], [0, height, height], color=shades.ink, lw=0.8)
+        text = f" {short(names[method], room)} ({ranks[method]:.2f}) "
+        literal([ax.text(edge, height, text, ha=side, va="center", fontsize=NOTE)])
     slack = 0.01 * (high - low + 2 * pad)
     for row, inside in enumerate(member):
         ends = ranks[inside].min() - slack, ranks[inside].max() + slack
-        ax.plot(ends, [-0.3 - 0.35 * row] * 2, color=INK, lw=3.5, solid_capstyle="butt")
+        ax.plot(ends, [-0.3 - 0.35 * row] * 2, color=shades.ink, lw=3.5, solid_capstyle="butt")
     if title:
         ax.set_title(title)
     return ax
@@ -142,7 +144,7 @@ def plot_bias(
     lines = style.lines_of(table, "estimate", "table", x, columns)
     heads, rows = labels_of(table, columns), 2 if spread else 1
     if figure is None:
-        figure = style.figure_class()(figsize=(2.6 * len(heads) + 0.6, 2.4 * rows), layout="constrained")
+        figure = style.new_figure(2.6 * len(heads) + 0.6, 2.4 * rows)
     panels: np.ndarray = figure.subplots(rows, len(heads), sharex=True, sharey="row", squeeze=False)
     where = np.arange(table.sizes[x], dtype=float)  # sizes are often 20 ... 1500: evenly spaced, as categories
     for column, head in enumerate(heads):
@@ -154,14 +156,14 @@ def plot_bias(
             panels[0, column].errorbar(where + dodge, centre, yerr=bars, capsize=2, label=name, **look)
             if spread:
                 panels[1, column].plot(where, one["std_dev"].values, **look)
-        panels[0, column].axhline(0, color=MUTED, lw=0.8, zorder=0)
-        literal([panels[0, column].set_title(str(head), fontsize=10)])
-        panels[-1, column].set_xticks(where, [str(spot) for spot in labels_of(table, x)], rotation=45, fontsize=8)
+        panels[0, column].axhline(0, color=palette().muted, lw=0.8, zorder=0)
+        literal([panels[0, column].set_title(str(head), fontsize="medium")])
+        panels[-1, column].set_xticks(where, [str(spot) for spot in labels_of(table, x)], rotation=45, fontsize=NOTE)
         for row, name in enumerate(("mean bias", "standard deviation")[:rows]):
             finished(panels[row, column], x=x if row == rows - 1 else "", y="" if column else name)
     if len(lines) > 1 or lines[0][1] is not table:
         entries, (along,) = panels[0, 0].get_legend_handles_labels(), {*table["estimate"].dims} - {x, columns}
-        literal(figure.legend(*entries, loc="outside right center", title=str(along), fontsize=8).get_texts())
+        literal(figure.legend(*entries, loc="outside right center", title=str(along), fontsize=NOTE).get_texts())
     return panels
 
 
@@ -209,24 +211,19 @@ def plot_coverage(
     if len(levels) > 1:
         raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
     promised = 100 * float(levels[0]) if len(levels) else np.nan
-    promise: dict[str, Any] = {
-        "color": MUTED,
-        "lw": 1,
-        "ls": (0, (4, 2)),
-        "label": f"promised: {promised:g}%",
-        "zorder": 1,
-    }
+    shades, dash = palette(), (0, (4, 2))
+    promise: dict[str, Any] = {"color": shades.muted, "lw": 1, "ls": dash, "label": f"promised: {promised:g}%"}
     if x is None:
         dims = share.dims or ("method",)
         parts = [
             [name if dim == "method" else f"{dim} {name}" for name in style.line_names(study, dim, 20)] for dim in dims
         ]
         names = [short(", ".join(row)) for row in product(*parts)]
-        ax = axes(ax, 6.4, 0.9 + 0.34 * len(names))
+        ax = axes(ax, 6.4, 0.9 + 0.34 * len(names), rows=len(names))
         rows, middle, half = np.arange(len(names)), share.values.ravel(), error.values.ravel()
-        ax.axvline(promised, **promise)
-        ax.hlines(rows, middle - half, np.minimum(middle + half, 100), color=HONEST, lw=2)
-        ax.plot(middle, rows, "o", color=INK, ms=6)
+        ax.axvline(promised, zorder=1, **promise)
+        ax.hlines(rows, middle - half, np.minimum(middle + half, 100), color=shades.honest, lw=2)
+        ax.plot(middle, rows, "o", color=shades.ink, ms=6)
         style.row_labels(ax, names)
         return finished(ax, title, x=COVERED, grid="x")
     check_dim(share.dims, x, "x")
@@ -235,7 +232,7 @@ def plot_coverage(
     where = np.asarray(labels_of(study, x))
     numeric = where.dtype.kind in "iuf"
     spot = where.astype(float) if numeric else np.arange(len(where), dtype=float)
-    ax.axhline(promised, **promise)
+    ax.axhline(promised, zorder=1, **promise)
     for at, (name, one) in enumerate(lines):
         middle, half = 100 * one["coverage"].values, 200 * np.nan_to_num(one["coverage_std_error"].values.astype(float))
         ax.errorbar(spot, middle, half, ms=5, lw=1.3, capsize=2, label=name, **style.line_style(at))
@@ -244,9 +241,9 @@ def plot_coverage(
         ax.minorticks_off()
     ax.set_xticks(spot, [short(label, 16) for label in where])
     literal(ax.get_xticklabels())
-    style.legend(ax)
+    pad = style.legend(ax)
     words = "sample size" if x in ("size", "n_samples") else x.replace("_", " ")
-    return finished(ax, title, x=words, y=COVERED, grid="y")
+    return finished(ax, title, x=words, y=COVERED, grid="y", pad=pad)
 
 
 def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", mark: float | None = None) -> Axes:
@@ -288,6 +285,7 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
         raise InputError("`result` has one prior only; a curve needs several, as from prior_curve().")
     lines = style.lines_of(result, "estimate", "result", "prior")
     ax = axes(ax, 6.4, 3.6)
+    shades = palette()
     prior = result["prior"].values.astype(float)
     for at, (name, one) in enumerate(lines):
         colour, dash = (style.line_style(at)[part] for part in ("color", "ls"))
@@ -299,12 +297,12 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
             label = "_nolegend_" if at else "classical CV"
             ax.axhline(float(one["classical"]), color=colour, lw=1, ls=style.DASHED, label=label, zorder=1)
     if mark is not None:
-        ax.axvline(float(mark), color=MUTED, lw=1, ls=style.DOTTED, label=f"prior {float(mark):g}")
+        ax.axvline(float(mark), color=shades.muted, lw=1, ls=style.DOTTED, label=f"prior {float(mark):g}")
     ax.set_ylim(bottom=0)
-    style.legend(ax)
+    pad = style.legend(ax)
     known = "prior_class" in result.coords and result["prior_class"].ndim == 0
     which = f"class {short(result['prior_class'].item(), 24)}" if known else "the first class"
-    return finished(ax, title, x=f"probability of {which} in the population", y="error rate", grid="y")
+    return finished(ax, title, x=f"probability of {which} in the population", y="error rate", grid="y", pad=pad)
 
 
 def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> Axes:
@@ -339,6 +337,7 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     """
     drawable(result, "result", "bbcd()", ("dropped_after",), {"configuration"})
     ax = axes(ax, 6.4, 3.2)
+    shades = palette()
     after = result["dropped_after"].values.astype(float)
     total, dropped = len(after), after[np.isfinite(after)]
     folds = int(dropped.max(initial=0)) + 1
@@ -346,15 +345,15 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
         folds = round((float(result["models_trained"]) - float(dropped.sum())) / (total - len(dropped)))
     fold, edges = np.arange(1, folds + 1), np.arange(0.5, folds + 1)
     alive = total - (after[:, None] < fold).sum(axis=0)  # dropped after fold f: trained up to f
-    saved: dict[str, Any] = {"fc": "white", "ec": MUTED, "hatch": "////", "lw": 0.6}
+    saved: dict[str, Any] = {"fc": shades.paper, "ec": shades.muted, "hatch": "////", "lw": 0.6}
     ax.stairs(np.full(folds, total), edges, baseline=alive, fill=True, label="saved", **saved)
-    ax.stairs(alive, edges, fill=True, fc=HONEST, ec=HONEST, alpha=0.9, label="trained")
+    ax.stairs(alive, edges, fill=True, fc=shades.honest, ec=shades.honest, alpha=0.9, label="trained")
     ax.set(xlim=(0.5, folds + 0.5), ylim=(0, total * 1.04))
     if folds <= 20:
         ax.set_xticks(fold)
     heading = f"{count(alive.sum())} of {count(total * folds)} models trained"
     if "speed_up" in result and np.isfinite(float(result["speed_up"])):
         heading += f", {float(result['speed_up']):.1f} times as fast"
-    ax.legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", fontsize=8.5)
+    ax.legend(loc="upper right", frameon=True, framealpha=1, edgecolor="none", fontsize=NOTE)
     heading = f"{title}: {heading}" if title else heading
-    return finished(ax, heading, x="fold, in the order of training", y="configurations trained", fontsize=10)
+    return finished(ax, heading, x="fold, in the order of training", y="configurations trained", fontsize="medium")

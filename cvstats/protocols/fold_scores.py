@@ -84,7 +84,7 @@ def read_scores(
     ({'configuration': 2, 'fold': 4}, 'maximize')
     """
     if repeats is not None:
-        check_count(repeats, "repeats")
+        repeats = check_count(repeats, "repeats")
     frame, name = read_frame(source, encoding, max_bytes)
     try:
         long, higher = long_scores(frame, name, columns)

@@ -106,7 +106,7 @@ def optimism_curve(
     check_cube(cube)
     if batch_dims(cube):
         raise InputError(f"`cube` has batch dims {show(batch_dims(cube))}; pick one data set first with .sel().")
-    check_count(times, "times")
+    times = check_count(times, "times")
     check_option(order, ("random", "tried"), "order")
     notes: list[str] = []
     (found,), chooser = metrics_of([metric], by, cube, notes)
@@ -115,7 +115,7 @@ def optimism_curve(
     if notes:
         warn(f"optimism_curve: {'; '.join(notes)}.")
     if draws is None:
-        weights = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
+        weights: Draws = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
     else:
         weights = given_draws(draws, cube)
     if rules.plain and chooser is found:

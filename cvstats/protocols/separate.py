@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
-from cvstats._results import call_text, qualifiers, result
+from cvstats._results import QUALIFIERS, call_text, describe, result
 from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
 from cvstats.intervals import check_times
 from cvstats.judge import scored
@@ -350,7 +350,7 @@ def _estimates(
         )
     table = None if prior is None else prior_table(prior, cube, names)
     if times is not None:
-        check_times(times, level, "percentile")
+        times = check_times(times, level, "percentile")
     seed = entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
@@ -365,12 +365,13 @@ def _estimates(
     warn_once(method, notes)
     call = call_text(method, prior=_shown(prior), level=level, times=times)
     limits = (level, "wilson" if binary(bound) else "percentile") if times else (np.nan, "none")
-    labels = qualifiers(method, bound.name, *limits)
+    labels: dict[str, Any] = dict(zip(QUALIFIERS, (method, bound.name, *limits), strict=True))
     out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
     if table is None:
         return out
     curve = table.curve
     out["class_prior"] = (("prior", "label_class"), table.weights) if curve else ("label_class", table.weights[0])
+    describe(out)
     if table.given is not None:
         out = out.assign_coords(prior=("prior", table.given) if curve else float(table.given), prior_class=table.of)
     return out

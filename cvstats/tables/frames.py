@@ -12,6 +12,8 @@ import xarray as xr
 from cvstats._check import InputError, plain, show
 from cvstats.cube.arrays import check_cube, class_names
 
+from .for_r import for_caller
+
 QUALIFIERS = ("method", "metric", "by", "conf_level", "interval", "test")
 _SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
 # what a row of a result is about, the first that is there
@@ -64,7 +66,7 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
             x = x.drop_vars(list(settled))
         frame = _frame({name: x.variable}, x, x.dims)
         frame.attrs = settled
-        return frame
+        return for_caller(frame)
     if not isinstance(x, xr.Dataset):
         raise InputError(f"`x` must be a result (Dataset), a metric or a cube (DataArray); got {type(x).__name__}.")
     dims = main_dims(x)
@@ -73,7 +75,7 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
     named = [str(dim) for dim in dims]
     first = [*named, *(name for name in _FIRST if name in frame and name not in named)]
     last = [name for name in _LAST if name in frame and name not in first]
-    return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
+    return for_caller(frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]])
 
 
 def main_dims(result: xr.Dataset) -> tuple[Hashable, ...]:
@@ -186,4 +188,4 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         hit = (frame["predicted_class"] == frame["label"]).astype(float)
         frame["correct"] = hit.where(frame["predicted_class"].notna())
     frame.insert(shown.ndim, "selected", label)
-    return frame
+    return for_caller(frame)

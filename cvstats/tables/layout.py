@@ -92,7 +92,7 @@ def format_table(
     """
     check_option(format, tuple(RENDERERS), "format")
     if digits is not None:
-        check_count(digits, "digits", minimum=0)
+        digits = check_count(digits, "digits", minimum=0)
     factor = (100.0 if unit == "%" else 1.0) if scale is None else float(scale)
     layout = Style(stars, digits, unit, factor, caption)
     wanted = [values] if isinstance(values, str) else None if values is None else list(values)

@@ -9,6 +9,7 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve as binned_curve
+from statsmodels.duration.survfunc import SurvfuncRight
 
 import cvstats as cs
 from cvstats.kernels.columns import STATISTICS, lowess
@@ -247,3 +248,53 @@ def test_corrected_is_nearer_the_truth_than_naive_at_every_point():
     assert np.abs(np.mean(corrected, axis=0))[5:96].max() < 0.05
     assert np.mean(covered, axis=0)[1:96].min() > 0.85
     assert np.mean(band) > 0.95
+
+
+class TestSurvival:
+    """Calibration at a horizon: Kaplan-Meier's estimate in bins of the predicted risk."""
+
+    @staticmethod
+    def cube(weight=None, rows=None):
+        g = np.random.default_rng(3)
+        x = g.normal(size=240)
+        event_time, censored = g.exponential(5 * np.exp(-x)), g.exponential(20, size=240)
+        time, event = np.minimum(event_time, censored).round(2) + 0.01, (event_time <= censored).astype(int)
+        survival = np.exp(-np.exp(np.outer(x, [0.6, 1.0, 1.4])))[:, :, None]
+        rows = np.arange(240) if rows is None else rows
+        survival = xr.DataArray(survival[rows], dims=("sample", "configuration", "horizon"), coords={"horizon": [5.0]})
+        return cs.as_cube(survival, time[rows], event=event[rows], kind="probability", weights=weight)
+
+    def test_statsmodels_agrees(self):
+        cube = self.cube()
+        out = cs.calibration_curve(cube, binned=True, horizon=5, times=60, rng=1)
+        risk = 1 - cube.isel(configuration=int(out.selected), horizon=0).values
+        place = (risk[:, None] > np.quantile(risk, np.arange(1, 10) / 10)).sum(axis=1)
+        for number in range(10):
+            mine = place == number
+            curve = SurvfuncRight(cube.label.values[mine], cube.event.values[mine])
+            at = np.searchsorted(curve.surv_times, 5, "right")
+            want = 1 - curve.surv_prob[at - 1] if at else 0.0
+            assert out.observed[number].item() == pytest.approx(want, abs=1e-12)
+            assert out.predicted[number].item() == pytest.approx(risk[mine].mean(), abs=1e-12)
+            assert out.n[number] == mine.sum()
+        assert out.attrs["call"].startswith("calibration_curve(binned=True, horizon=5, ")
+        assert (out.conf_low <= out.estimate).all()
+        assert (out.estimate <= out.conf_high).all()
+        cs.plot_calibration(out)
+
+    def test_weights_are_rows(self):
+        times = np.random.default_rng(1).integers(1, 3, 240)
+        weighed = cs.calibration_curve(self.cube(times.astype(float)), binned=True, horizon=5, times=60, rng=1)
+        rows = cs.calibration_curve(
+            self.cube(rows=np.repeat(np.arange(240), times)), binned=True, horizon=5, times=60, rng=1
+        )
+        for name in ("naive", "predicted", "n"):
+            np.testing.assert_allclose(weighed[name], rows[name], atol=1e-12)
+
+    def test_what_it_needs_is_said(self):
+        with pytest.raises(cs.InputError, match="needs `horizon`, a time, and binned=True"):
+            cs.calibration_curve(self.cube(), horizon=5)
+        with pytest.raises(cs.InputError, match="`horizon` is for survival times"):
+            cs.calibration_curve(CUBE, horizon=5)
+        with pytest.raises(cs.InputError, match=r"needs predictions for that time; the cube has the horizons 5"):
+            cs.calibration_curve(self.cube(), binned=True, horizon=6)

@@ -27,7 +27,7 @@ DEFAULTS = {
     "classical_cv": DRAWN | {"metric": "error_rate"},
     "prior_reweighted_cv": DRAWN | {"metric": "error_rate"},
     "optimism_curve": POOLED | {"times": 200, "order": "random"},
-    "precision_plan": LEVEL | {"times": 200},
+    "precision_plan": LEVEL | {"times": 200, "draws": 1000},
     "roc_curve": CURVE | {"by": "auc"},
     "precision_recall_curve": CURVE | {"by": "auc"},
     "calibration_curve": CURVE | {"by": "log_loss", "binned": False},
