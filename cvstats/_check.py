@@ -135,9 +135,9 @@ def check_level(level: object, argument: str = "level") -> float:
 
 def whole(value: object) -> int | None:
     """Return a whole number as an int, else None; 500.0 is one, because R writes 500 for it."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)  # of any size
-    return int(value) if is_number(value) and float(value).is_integer() else None
+    if not is_number(value):
+        return None
+    return int(value) if hasattr(value, "__index__") or float(value).is_integer() else None
 
 
 def check_count(value: object, argument: str, *, minimum: int = 1) -> int:
