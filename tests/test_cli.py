@@ -242,7 +242,7 @@ def test_describe(table, capsys):
     assert run("describe", table) == OK
     out = capsys.readouterr().out
     assert "predictions.csv" in out
-    assert "40 (20 0, 20 1)" in out
+    assert "40 (20 of class 0, 20 of class 1)" in out
     assert run("describe", table, "--json") == OK
     found = json.loads(capsys.readouterr().out)
     assert (found["samples"], found["configurations"], found["folds"], found["repeats"]) == (40, 3, 5, 2)
