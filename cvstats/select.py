@@ -391,7 +391,8 @@ def choose(
         index = int(select(values, direction=direction, std_error=std_error, complexity=known.complexity))
         value = float(values[index])
         index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
-    return Choice(names_of(known.names, index)[()], index, value, values, known.eligible)
+    label = known.names[index] if index >= 0 else names_of(known.names, index)[()]
+    return Choice(label, index, value, values, known.eligible)
 
 
 def needs_std_error(select: Select | Mixture) -> bool:
@@ -446,9 +447,14 @@ def beats(best: np.ndarray, key: np.ndarray, other: np.ndarray, other_key: np.nd
 
 def ranking(criterion: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
     """Return the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
-    keys = tie_keys(hashes[None, :], np.arange(len(criterion))[:, None], seed)
-    values = np.where(np.isnan(criterion), -np.inf, criterion)
-    return np.asarray(np.lexsort((keys, -values), axis=-1))
+    width = np.uint64(criterion.shape[1].bit_length())  # for the number of a tie group; the rest is for the key
+    out = np.empty(criterion.shape, np.intp)
+    for draw, row in enumerate(np.where(np.isnan(criterion), np.inf, -criterion)):
+        order = np.argsort(row)
+        group = np.append(False, row[order][1:] != row[order][:-1]).cumsum(dtype=np.uint64)
+        keys = tie_keys(hashes[order], np.array([draw]), seed)
+        out[draw] = order[np.argsort((group << (np.uint64(64) - width)) | (keys >> width))]
+    return out
 
 
 def by_value(names: np.ndarray) -> np.ndarray:

@@ -155,13 +155,18 @@ def verdicts(
                     scorers[number] = metric.kernel(problem, total)
                 scorer, end, check = scorers[number], ends[number], bench.far.check(metric.requires)
                 fixed, index = index, np.arange(len(counts)) if index is None else index
+                unlike = np.flatnonzero(np.ones(len(counts), bool) if fixed is None else fixed != bench.local(final)[0])
                 for place, part in enumerate(parts):
                     if fixed is None or (number, place) not in whole:
                         whole[number, place] = scorer.scores(part[None])[0]
                     judging, choosing = (each if part.all() else each * part for each in (right, bag))
+                    anchor = end.scores(judging)
+                    value = anchor.copy()
+                    if unlike.size:
+                        value[unlike] = scorer.judged(judging[unlike], index[unlike])
                     cells = (
-                        scorer.judged(judging, index),
-                        end.scores(judging),
+                        value,
+                        anchor,
                         whole[number, place][index],
                         end.scores(choosing),
                         check.chosen(judging),

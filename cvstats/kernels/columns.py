@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CELLS = 400_000  # numbers in an intermediate array
 NEAR = 1e-12  # of rates that are the same but for rounding
+POOLED, GROUPS = 1000, 500  # samples beyond which a smooth curve pools neighbours, and to how many
 SPAN = 2 / 3  # share of the samples that a local fit uses
 BINS = 10
 
@@ -132,34 +133,49 @@ def net_benefit(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> 
 def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return Cleveland's local regression without robustness: tricube weights, a line, the nearest two thirds.
 
-    The same numbers as R's ``lowess(p, y, iter = 0, delta = 0)``, with its rules for the ends of the window.
+    The same numbers as R's ``lowess(p, y, iter = 0, delta = 0)``, with its rules for the ends of the window. More than
+    `POOLED` samples are pooled with their neighbours first, to about `GROUPS` that are alike in rank and prediction.
     """
     order = np.argsort(p, kind="stable")
-    y, p, w = y[order], p[order], w[:, order]
+    p, w, events = p[order], w[:, order], w[:, order] * y[order]
     there = w > 0
     wide = np.where(there, p, -np.inf).max(axis=1) - np.where(there, p, np.inf).min(axis=1)
+    if len(p) > POOLED:
+        place = np.arange(len(p)) / len(p) + (p - p[0]) / max(p[-1] - p[0], np.finfo(float).tiny)
+        starts = np.unique(np.floor(place / 2 * GROUPS), return_index=True)[1]
+        p = np.add.reduceat(p, starts) / np.diff(starts, append=len(p))
+        w, events = (np.add.reduceat(each, starts, axis=1) for each in (w, events))
     out = np.empty((len(at), len(w)))
-    step = max(1, CELLS // max(1, w.size))
+    step = max(1, CELLS // max(1, len(p)))
     for start in range(0, len(at), step):
-        z = p - at[start : start + step, None]
-        far = np.abs(z)
-        window = np.maximum(_window(p, w, at[start : start + step], far), np.finfo(float).tiny)[..., None]
-        with np.errstate(over="ignore"):  # a window of tied predictions has no width
-            v = np.minimum(far[:, None] / window, 1.0)
-        v[v <= 0.001] = 0.0
-        v = 1 - v * v * v  # the tricube, nothing from .999 of the window on
-        v[v < 1 - 0.999**3] = 0.0
-        v = v * v * v
-        v *= w
-        mass = v.sum(axis=2)
-        middle = np.nan_to_num((v @ z[..., None])[..., 0] / mass).mean(axis=1, keepdims=True)
-        u = z - middle  # else differences of moments would cancel where the window lies to one side
-        moments = v @ np.stack([u, u * u, np.broadcast_to(y, u.shape), u * y], axis=2) / mass[..., None]
-        first, second, level, tilt = np.moveaxis(moments, 2, 0)
-        spread = second - first * first
-        bent = np.sqrt(np.maximum(spread, 0.0)) > 0.001 * wide
-        out[start : start + step] = level - np.where(bent, (middle + first) * (tilt - first * level) / spread, 0.0)
+        here = slice(start, start + step)
+        z = p - at[here, None]
+        window = np.maximum(_window(p, w, at[here], np.abs(z)), np.finfo(float).tiny)
+        few = max(1, CELLS // z.size)
+        for first in range(0, len(w), few):
+            now = slice(first, first + few)
+            out[here, now] = _lines(z, window[:, now], w[now], events[now], wide[now])
     return out.T
+
+
+def _lines(z: np.ndarray, window: np.ndarray, w: np.ndarray, events: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """Return the height (place, draw) of a local line at distance 0, for distances `z` (place, n) from each place."""
+    with np.errstate(over="ignore"):  # a window of tied predictions has no width
+        v = np.minimum(np.abs(z)[:, None] / window[..., None], 1.0)
+    v[v <= 0.001] = 0.0
+    v = 1 - v * v * v  # the tricube, nothing from .999 of the window on
+    v[v < 1 - 0.999**3] = 0.0
+    v *= v * v
+    inside = v * w
+    v *= events
+    mass = inside.sum(axis=2)
+    middle = np.nan_to_num((inside @ z[..., None])[..., 0] / mass).mean(axis=1, keepdims=True)
+    u = z - middle  # else differences of moments would cancel where the window lies to one side
+    first, second = np.moveaxis(inside @ np.stack([u, u * u], axis=2), 2, 0) / mass
+    level, tilt = v.sum(axis=2) / mass, (v @ u[..., None])[..., 0] / mass
+    spread = second - first * first
+    bent = np.sqrt(np.maximum(spread, 0.0)) > 0.001 * wide
+    return np.asarray(level - np.where(bent, (middle + first) * (tilt - first * level) / spread, 0.0))
 
 
 def _window(p: np.ndarray, w: np.ndarray, at: np.ndarray, far: np.ndarray) -> np.ndarray:

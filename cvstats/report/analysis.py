@@ -19,19 +19,20 @@ from cvstats.formats import _report
 from cvstats.intervals import check_times
 from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, metric_set, score
 from cvstats.protocols import PROTOCOLS
-from cvstats.protocols.bootstrap import Doubts, bbc
+from cvstats.protocols.bootstrap import bbc, doubts
 from cvstats.protocols.bootstrap_winner import winner
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.separate import prior_curve, prior_reweighted_cv, separate_cv
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.resample import Draws, Part, make_draws, units_of
+from cvstats.resample import Bootstrap, Draws, Part, make_draws
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
 
-CURVE_DRAWS, CURVE_WORK = 200, 5e9  # fewer draws for the curve when predictions times draws exceed this
+FEW_DRAWS = 200  # of what stands beside the estimate, where all would take longer than the estimate itself
+MUCH, MANY = 2e8, 1e7  # predictions times draws, and samples times draws, beyond which that is so
 
 
 def default_metric(cube: xr.DataArray) -> str | Metric:
@@ -153,10 +154,10 @@ class Analysis:
     @property
     def within_class(self) -> bool:
         """Whether samples are drawn within class, because the metric needs every class and no group mixes them."""
-        return units_of(self.cube, self.metric, "auto")[1] is not None
+        return self.draws.strata is not None
 
     @cached_property
-    def draws(self) -> Draws:
+    def draws(self) -> Bootstrap:
         """The bootstrap that all parts share."""
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
@@ -231,9 +232,8 @@ class Analysis:
     @cached_property
     def warned(self) -> list[str]:
         """The doubts, which several functions have, and then what else each of them warned of."""
-        doubts = Doubts()
-        doubts.add(self.cube, coverage(self.cube), self.metric, self.scores.values)
-        notes, said = doubts.notes(), "; ".join(doubts.notes())
+        notes = doubts([(self.cube, coverage(self.cube), self.metric, self.scores.values)])
+        said = "; ".join(notes)
         heard = self._heard if (self.results, self.decision) else []  # complete once everything is estimated
         rest = [text.replace(f": {said}; ", ": ") for text in heard if not text.endswith(f": {said}.")]
         return list(dict.fromkeys([*notes, *rest]))
@@ -256,9 +256,23 @@ class Analysis:
     @cached_property
     def tables(self) -> Tables:
         """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
-        large = self.cube.size * self.times > CURVE_WORK
-        draws = Part(self.draws, 0, min(self.times, CURVE_DRAWS)) if large else self.draws
+        draws = self.draws if self.few == self.times else Part(self.draws, 0, self.few)
         return score_tables(self.cube, self.metric, draws)
+
+    @property
+    def few(self) -> int:
+        """How many of the draws the optimism, the set of the best and the families take."""
+        much = self.cube.size * self.times > MUCH or self.cube.sizes["sample"] * self.times > MANY
+        return min(self.times, FEW_DRAWS) if much else self.times
+
+    @cached_property
+    def contenders(self) -> xr.DataArray:
+        """The configurations that won a draw, of a large cube: the first of the same draws choose among these."""
+        if self.few == self.times:
+            return self.cube
+        won = (self.winner["win_rate"].values > 0) | (self.bbc["win_rate"].values > 0)
+        won[self.chosen] = True
+        return self.cube.isel(configuration=won)
 
     @cached_property
     def curve(self) -> xr.Dataset | None:

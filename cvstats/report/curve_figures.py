@@ -15,7 +15,7 @@ from cvstats.plot.curves import plot_calibration, plot_decision, plot_roc
 from cvstats.resample import Part
 from cvstats.tables.words import count
 
-from .analysis import CURVE_DRAWS, Analysis
+from .analysis import FEW_DRAWS, Analysis
 from .page import Block, Drawing
 
 CURVE_CELLS = 5e6  # predictions beyond which the report draws no curves
@@ -44,14 +44,16 @@ def curve_blocks(analysis: Analysis) -> list[Block]:
     cube, kind = analysis.cube, str(analysis.cube.coords["kind"].item())
     if "positive" not in cube.coords or cube.chunks is not None or cube.size > CURVE_CELLS:
         return []
-    times, made = min(analysis.times, CURVE_DRAWS), list[Block]()
+    times, made = min(analysis.times, FEW_DRAWS), list[Block]()
     how = {"times": times, "rng": analysis.seed, "level": analysis.level}
     for name, (kinds, compute, plot, title, words) in CURVES.items():
         if kind not in kinds.split():
             continue
         try:
             shared = analysis.draws if compute is roc_curve else analysis.plain_draws
-            curve = listened([], partial(compute, cube, by=analysis.metric, draws=Part(shared, 0, times), **how))
+            curve = listened(
+                [], partial(compute, analysis.contenders, by=analysis.metric, draws=Part(shared, 0, times), **how)
+            )
         except InputError:  # such as a metric of the user that no list takes
             continue
         if np.isfinite(curve["estimate"].values).any():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -13,7 +16,7 @@ from cvstats.protocols.bootstrap_winner import winner
 from cvstats.tables.render import Cell
 from cvstats.tables.words import limits_text, metric_words, number, p_text, places_of, printable, spread_of
 
-from .analysis import CURVE_DRAWS, Analysis
+from .analysis import FEW_DRAWS, Analysis
 from .page import Block, Drawing, Listing
 
 MOST_TIMES = 5
@@ -52,14 +55,14 @@ def survival_blocks(analysis: Analysis) -> list[Block]:
     if not metrics:
         times = [float(np.median(cube["label"].values[cube["event"].values == 1]))]
         metrics = [survival_auc(times[0])]
-    how = {"by": analysis.metric, "times": min(analysis.times, CURVE_DRAWS), "rng": analysis.seed}
+    how: dict[str, Any] = {"by": analysis.metric, "times": min(analysis.times, FEW_DRAWS), "rng": analysis.seed}
     try:
-        found = listened([], lambda: winner(cube, metrics, level=analysis.level, **how))  # type: ignore[arg-type]
+        found = listened([], partial(winner, cube, metrics, level=analysis.level, **how))
     except InputError:  # such as a metric of the user that no list takes
         return []
     drawn: list[Block] = []
     for time in times if calibrated else ():
-        curve = listened([], lambda: calibration_curve(cube, binned=True, horizon=time, **how))  # type: ignore[arg-type] # noqa: B023
+        curve = listened([], partial(calibration_curve, cube, binned=True, horizon=time, **how))
         caption = f"Calibration at time {time:g}: share of events by then (Kaplan-Meier), against the predicted risk."
         if np.isfinite(curve["estimate"].values).any():
             drawn.append(

@@ -17,7 +17,6 @@ from cvstats.tables import bind
 from cvstats.tables.render import Cell
 from cvstats.tables.words import (
     count,
-    labels_of,
     method_words,
     metric_words,
     percent,
@@ -190,7 +189,7 @@ def configuration_table(analysis: Analysis) -> Listing:
     """Return every configuration, best plain score first."""
     cube, order = analysis.cube, listed(analysis)
     score, rate = analysis.scores.values.astype(float), analysis.winner["win_rate"].values.astype(float)
-    names = [printable(name) for name in labels_of(cube, "configuration")]
+    names = cube["configuration"].values
     inside = None if analysis.best is None else analysis.best["in_set"].values.astype(bool)
     extra = _shown_coords(cube)
     head = ["Configuration", f"Plain CV {analysis.name}", "Wins", *(["In best set"] if inside is not None else [])]
@@ -198,7 +197,7 @@ def configuration_table(analysis: Analysis) -> Listing:
     rows = []
     for rank, at in enumerate(order):
         row = [
-            Cell(names[at], key=names[at]),
+            Cell(printable(names[at]), key=printable(names[at])),
             Cell(analysis.number(score[at]), key=_key(score[at])),
             Cell(percent(float(rate[at]), digits=1) if rate[at] > 0 else "0%", key=_key(rate[at])),
         ]
@@ -206,6 +205,8 @@ def configuration_table(analysis: Analysis) -> Listing:
             row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
         rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
     note = "" if analysis.single else "Plain CV scores are for ranking; the best of them is optimistic."
+    if inside is not None and analysis.few < analysis.times:
+        note += f" The best set takes {count(analysis.few)} of the draws."
     if len(order) < len(score):
         note += f" The {count(len(order))} best of {count(len(score))} configurations are listed."
     head += [printable(name) for name in extra]
@@ -335,11 +336,12 @@ def win_rates(analysis: Analysis) -> Drawing | None:
     rate = analysis.winner["win_rate"].values.astype(float)
     if len(rate) < 2 or not np.isfinite(rate).any():
         return None
+    drawn = analysis.winner.isel(configuration=(rate > 0) | (np.arange(len(rate)) == analysis.chosen))
     height = 0.8 + 0.3 * (min(int((rate > 0).sum()), 11) + 1)
     top = printable(plain(analysis.cube["configuration"].values[int(np.nanargmax(rate))]))
     return Drawing(
         "win-rates",
-        lambda ax, narrow: plot_win_rates(analysis.winner, top=10, ax=ax, longest=22 if narrow else 40),
+        lambda ax, narrow: plot_win_rates(drawn, top=10, ax=ax, longest=22 if narrow else 40),
         height=(height, height),
         caption="How often each configuration wins when samples are drawn again; the solid bar is selected.",
         text=f"Bar chart of win rates. Most frequent winner: {top}, {percent(float(np.nanmax(rate)))} of draws. "
@@ -358,9 +360,12 @@ def optimism(analysis: Analysis) -> Drawing | None:
         "optimism",
         lambda ax, narrow: plot_optimism(curve, ax=ax),
         height=(3.2, 2.9),
-        caption="The more configurations are tried, the more plain CV of the winner claims beyond what is there."
-        if claim != left
-        else "Here trying many configurations cost nothing that can be measured.",
+        caption=(
+            "The more configurations are tried, the more plain CV of the winner claims beyond what is there."
+            if claim != left
+            else "Here trying many configurations cost nothing that can be measured."
+        )
+        + (f" Of {count(analysis.few)} of the draws." if analysis.few < analysis.times else ""),
         text=f"Line chart of {analysis.name} against the number of configurations tried. With all "
         f"{count(curve['n_configurations'].values[-1])} plain CV claims {claim} and {left} is left after correction.",
     )

@@ -9,6 +9,7 @@ import pytest
 from sklearn import metrics as sk
 
 import cvstats as cs
+from cvstats.kernels import columns
 from cvstats.kernels.columns import lowess
 
 R = json.loads((Path(__file__).parents[1] / "reference" / "curves.json").read_text())
@@ -55,6 +56,16 @@ class TestAgainstR:
         for j, (at, expected) in enumerate(zip(R["distinct"], R["lowess"][weights], strict=True)):
             found = lowess(Y, P[:, j], w[None].astype(float), np.array(at))[0]
             np.testing.assert_allclose(found, expected, atol=1e-10)
+
+    def test_pooling_many_neighbours_does_not_show(self, monkeypatch):
+        rng = np.random.default_rng(1)
+        for p in (rng.uniform(size=4000), rng.beta(1, 6, 4000), np.round(rng.uniform(size=4000), 2)):
+            y, w = rng.uniform(size=len(p)) < p**1.3, rng.poisson(1, (2, len(p))).astype(float)
+            at = np.linspace(p.min(), p.max(), 21)
+            with monkeypatch.context() as patch:
+                patch.setattr(columns, "POOLED", 10**9)
+                exact = lowess(y, p, w, at)
+            np.testing.assert_allclose(lowess(y, p, w, at), exact, atol=2e-3)
 
     def test_integrated_calibration_index_is_harrells_eavg(self):
         np.testing.assert_allclose(cs.score(cube_of(), "ici"), R["eavg"], atol=1e-10)

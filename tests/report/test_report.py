@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import cvstats as cs
 from cvstats.report import paragraph, render_html, report_html, report_text, sections, write_text
@@ -18,6 +19,7 @@ from cvstats.report.methods import references_of
 from cvstats.report.page import Page as ReportPage
 from cvstats.report.page import inline
 from cvstats.report.remarks import choice_words, remarks_of
+from cvstats.resample import Part
 
 HOSTILE = "<script>window.pwned=1</script>"
 NAMES = [HOSTILE, '"><img src=x onerror=window.pwned=1>', "{{ 7*7 }}", "$\\frac{a}{b}$", "naïve 模型", "c5"]
@@ -149,6 +151,23 @@ def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
     table = sections.configuration_table(analysis)
     assert len(table.body) == 3
     assert table.note.endswith("The 3 best of 6 configurations are listed.")
+
+
+def test_large_cubes_take_fewer_draws_beside_the_estimate_and_say_so(monkeypatch):
+    cube = cs.example_cube().isel(repeat=0, configuration=slice(None, None, 5))
+    for name, value in {"MUCH": 1, "FEW_DRAWS": 20}.items():
+        monkeypatch.setattr(f"cvstats.report.analysis.{name}", value)
+    large = Analysis(cube, "auc", times=60)
+    assert large.few == large.tables[1][0].shape[0] == 20
+    assert "The best set takes 20 of the draws." in sections.configuration_table(large).note
+    assert 1 <= large.contenders.sizes["configuration"] < cube.sizes["configuration"]
+    how = {"draws": Part(large.draws, 0, 20), "times": 20, "rng": 1}
+    xr.testing.assert_allclose(
+        cs.roc_curve(large.contenders, **how)[["estimate", "conf_low", "naive"]].drop_vars(
+            "configuration", errors="ignore"
+        ),
+        cs.roc_curve(cube, **how)[["estimate", "conf_low", "naive"]].drop_vars("configuration", errors="ignore"),
+    )
 
 
 def test_inline_svg_keeps_only_what_is_used():
