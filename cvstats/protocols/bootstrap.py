@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import Rng, check_level, entropy, listened, show, warn
+from cvstats._check import Rng, check_level, entropy, listened, show
 from cvstats._results import QUALIFIERS, call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
@@ -18,12 +18,13 @@ from cvstats.intervals import Calibration, Evidence, Method, check_times, get_me
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
+from cvstats.kernels.placements import placements
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
-from .common import fold_columns, like_groups, split_across
+from .common import Case, Run, decided_on, fold_columns, like_groups, split_across, warn_once
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
@@ -115,30 +116,6 @@ class Request:
         object.__setattr__(self, "times", times)
         simple = self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
         object.__setattr__(self, "simple", simple)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One bootstrap on a cube without batch dims, and what the interval of each metric needs of it."""
-
-    out: Outcome
-    choice: Choice
-    final: Decision
-    cases: list[Case]  # by metric and, with a subgroup, by level: the level, then all others
-    draws: Draws
-    subgroup: Subgroup | None = None
-
-
-@dataclass(frozen=True)
-class Case:
-    """How one metric judges, draw by draw and in the end."""
-
-    evidence: Evidence
-    value: np.ndarray  # (draw,) NaN where undefined
-    pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
-    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
-    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
 
 
 @protocol(
@@ -292,12 +269,6 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
     return result(out, method=method, metric=names[0], conf_level=level, interval=interval, call=call, cube=cube)
 
 
-def warn_once(function: str, notes: list[str]) -> None:
-    """Issue one warning with all that must be known, each note once."""
-    if notes:
-        warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
-
-
 def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run:
     """Decide in the bag, judge out of it, and gather what intervals need; `scores` choose in the end, if given."""
     by, rules = asked.by, asked.rules
@@ -384,6 +355,7 @@ def _case(
         chosen=verdict.everywhere[usable],
         values=values,
         n=n,
+        samples=int(rows.sum()),
         smallest_class=smallest,
         cube=None if cube.chunks is not None else cube,
         seed=asked.rules.seed,
@@ -391,9 +363,29 @@ def _case(
         grouped=grouped,
         weighted="weight" in cube.coords,
         unseen=verdict.unseen,
+        within=within_folds(cube, out.problem, choice.index) if asked.simple and metric.name == "auc" else np.nan,
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
+
+
+def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
+    """Return the AUC of a configuration among pairs of samples that the same model predicted, or NaN."""
+    known = "fold" in cube.coords and set(cube["fold"].dims) <= {"sample", "repeat"}
+    if index < 0 or not known or data.model is not None or data.weight is not None or data.p.ndim > 3:
+        return np.nan
+    column, folds = np.asarray(data.columns([index]).p)[:, 0], fold_columns(cube)
+    right = pairs = 0.0
+    for repeat in range(column.shape[1]):
+        fold = folds[repeat % len(folds)]
+        for one in np.unique(fold[fold >= 0]):
+            rows = (fold == one) & np.isfinite(column[:, repeat])
+            up = data.y[rows] == 1
+            many = float(up.sum() * (~up).sum())
+            if many:
+                right += many * float(placements(column[rows, repeat], up)[0].mean())
+                pairs += many
+    return right / pairs if pairs else np.nan
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
@@ -450,10 +442,3 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
         coords[run.subgroup.name] = run.subgroup.levels
         variables |= run.subgroup.variables(out.problem, variables)
     return xr.Dataset(variables, coords=coords)
-
-
-def decided_on(final: Decision) -> dict[str, Any]:
-    """Return the variables that say what was decided beside a configuration's name."""
-    share = {} if final.share is None else {"share": ("configuration", final.share[0])}
-    learned = {} if final.fitted is None else final.fitted.parameters
-    return {**share, **{name: float(value[0]) for name, value in learned.items()}}
