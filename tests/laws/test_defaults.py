@@ -30,7 +30,7 @@ DEFAULTS = {
     "precision_plan": LEVEL | {"times": 200, "draws": 1000},
     "roc_curve": CURVE | {"by": "auc"},
     "precision_recall_curve": CURVE | {"by": "auc"},
-    "calibration_curve": CURVE | {"by": "log_loss", "binned": False},
+    "calibration_curve": CURVE | {"binned": False},  # `by`: log loss, or the Brier score at the horizon
     "decision_curve": CURVE | {"by": "auc"},
     "confint": LEVEL,
     "kfold": {"repeats": 1, "stratified": True},
