@@ -282,12 +282,13 @@ draw_sets$untied_folds <- alone(folded, "auc", wdraws); win_vector("margin_folds
 win_vector("margin", "auc", "holdout", 1, 0.5, FALSE, given = "untied")
 
 # --- contrast: differences a - b over given draws ----------------------------------------------------------------------------
-for (it in list(c("prob", "accuracy"), c("value", "mse"))) {
-  d <- sets[[it[1]]]; s <- pooled_scores(d, it[2]); diff <- c()
-  for (b in seq_len(nrow(draws))) { w <- pooled_scores(d, it[2], weight = draws[b, ]); diff <- c(diff, w[1] - w[3]) }
-  se <- sqrt(var(diff) * n / (n - 1)); est <- s[1] - s[3]; t <- qt(0.975, n - 1)
-  add(paste("contrast", it[1], it[2], sep = "_"), "difference of two configurations fixed in advance; variance over draws times N / (N - 1)", "contrast",
-      case(it[1], it[2], draws = "forty", arguments = list(a = 0, b = 2)), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
+over_draws <- function(d, metric) var(sapply(seq_len(nrow(draws)), function(b) { w <- pooled_scores(d, metric, weight = draws[b, ]); w[1] - w[3] }))
+one_repeat <- function(d, r) { d$pred <- d$pred[, , r, drop = FALSE]; d }
+for (it in list(c("prob", "accuracy"), c("value", "mse"), c("prob_repeats", "brier"), c("prob_repeats", "auc"), c("value_repeats", "rmse"))) for (regime in c("cv", "holdout")) {
+  d <- sets[[it[1]]]; s <- pooled_scores(d, it[2]); V <- over_draws(d, it[2]); V1 <- mean(sapply(seq_len(r_of(d)), function(r) over_draws(one_repeat(d, r), it[2])))
+  se <- sqrt((V + if (regime == "cv") 1.25 * V1 else 0) * n / (n - 1)); est <- s[1] - s[3]; t <- qt(0.975, n - 1)
+  add(paste(c("contrast", it, if (regime == "holdout") regime), collapse = "_"), "difference of two configurations fixed in advance; variance over draws times N / (N - 1), for refitted models plus 1.25 times that of one repeat (mean)", "contrast",
+      case(it[1], it[2], draws = "forty", arguments = c(list(a = 0, b = 2), if (regime == "holdout") list(regime = regime))), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
       statistic = est / se, df = n - 1, p_value = 2 * pt(-abs(est / se), n - 1)))
 }
 
