@@ -84,8 +84,8 @@ def winner(
 
     The default interval is `calibrated`; on 41 designs not used to tune it, with N = 35 to 300, 95 % intervals covered
     the truth in .97 of cases on average for accuracy and .96 for AUC. Do not trust it below 30 samples or with
-    leave-one-out folds, whose labels leak between folds, nor for squared errors with heavy tails, of which it warns. Repeats
-    shrink the noise of the partition, not that of the sample; beyond three they change little.
+    leave-one-out folds, whose labels leak between folds, nor for squared errors with heavy tails, of which it warns.
+    Repeats shrink the noise of the partition, not that of the sample; beyond three they change little.
 
     Parameters
     ----------
