@@ -1,7 +1,7 @@
 """Judge intervals on the saved evidence of the study of strange designs, without drawing again.
 
-python -m benchmarks.coverage.strange_judge FOLDER tuning       coverage and width by metric, and the worst cells
-python -m benchmarks.coverage.strange_judge FOLDER validation benchmarks/results/strange.csv
+python -m benchmarks.coverage.strange_make FOLDER 300                                        makes the evidence
+python -m benchmarks.coverage.strange_judge FOLDER tuning benchmarks/results/strange_tuning.csv  tables, and all cells
 """
 
 from __future__ import annotations
@@ -118,11 +118,29 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
+def markdown(rows: pd.DataFrame, below: float = 0.9) -> str:
+    """Return the tables of the documentation: by question, and the cells that cover least."""
+    by = rows.groupby("question", sort=False)
+    lines = ["| question | cells | coverage (mean / min) | bound (mean) | width | percentile (mean / min) |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    lines += [
+        f"| {name} | {len(each)} | {each.coverage.mean():.3f} / {each.coverage.min():.2f} | {each.bound.mean():.3f} "
+        f"| {each.width.median():.2f} | {each.percentile.mean():.3f} / {each.percentile.min():.2f} |"
+        for name, each in by
+    ]
+    lines += ["", "| cell | question | repetitions | truth | bias | coverage | truth above | percentile | doubted |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    lines += [
+        f"| {one.cell.split('-', 1)[1]} | {one.question} | {one.repetitions} | {one.truth:.3f} | {one.bias:+.3f} "
+        f"| {one.coverage:.2f} | {one.above:.2f} | {one.percentile:.2f} | {one.doubted:.2f} |"
+        for one in rows[rows["coverage"] < below].sort_values("coverage").itertuples()
+    ]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     result = table(read(Path(sys.argv[1]), sys.argv[2]))
-    with pd.option_context("display.width", 180, "display.max_columns", 20, "display.max_rows", 60):
-        print(summary(result).round(3).to_string())
-        print(result.groupby("question", sort=False)[["coverage", "percentile", "bound"]].agg(["mean", "min"]).round(3))
-        print(result.sort_values("coverage").head(25).round(3).to_string())
+    print(summary(result).round(3).to_string())
+    print(markdown(result))
     if len(sys.argv) > 3:
         result.round(4).to_csv(sys.argv[3], index=False)
