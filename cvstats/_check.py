@@ -135,7 +135,9 @@ def check_level(level: object, argument: str = "level") -> float:
 
 def whole(value: object) -> int | None:
     """Return a whole number as an int, else None; 500.0 is one, because R writes 500 for it."""
-    return int(value) if is_number(value) and np.isfinite(value) and value == int(value) else None
+    if not is_number(value):
+        return None
+    return int(value) if hasattr(value, "__index__") or float(value).is_integer() else None
 
 
 def check_count(value: object, argument: str, *, minimum: int = 1) -> int:

@@ -15,6 +15,7 @@ import xarray as xr
 from ._check import plain, whole
 
 NO_INTERVAL = "none"
+QUALIFIERS = ("method", "metric", "conf_level", "interval")  # scalar coordinates of every result
 AXES = {"sample": 0, "configuration": 1, "repeat": 2}  # in which order predictions are hashed, then by name
 HASHED = ("label", "fold", "event", "group", "weight", "kind", "positive", "threshold", "classes", "horizon")
 AT_ONCE = 2**16  # predictions that are hashed at once
@@ -39,7 +40,7 @@ def result(
     import cvstats
 
     dataset = variables if isinstance(variables, xr.Dataset) else xr.Dataset(dict(variables))
-    labels = qualifiers(method, metric, conf_level, interval)
+    labels: dict[str, Any] = dict(zip(QUALIFIERS, (method, metric, float(conf_level), interval), strict=True))
     known = dataset.coords.variables
     own = {name for name in labels if name in dataset.sizes or (name in known and known[name].ndim)}
     labels = {name: value for name, value in labels.items() if name not in own}
@@ -59,8 +60,7 @@ def describe(dataset: xr.Dataset) -> None:
     words = variable_words()
     for name, variable in dataset.variables.items():
         if str(name) in words and (name in dataset.data_vars or not variable.ndim):
-            long_name, description = words[str(name)]
-            variable.attrs = {"long_name": long_name, "description": description}
+            variable.attrs = dict(zip(("long_name", "description"), words[str(name)], strict=True))
 
 
 @cache
@@ -68,13 +68,6 @@ def variable_words() -> dict[str, tuple[str, str]]:
     """Return the name for people and the one-sentence description of every variable that results may hold."""
     table = json.loads((files("cvstats") / "data" / "variables.json").read_text(encoding="utf-8"))
     return {name: (long_name, description) for name, (long_name, description) in table.items()}
-
-
-def qualifiers(
-    method: str, metric: str = "none", conf_level: float = np.nan, interval: str = NO_INTERVAL
-) -> dict[str, Any]:
-    """Return the scalar coordinates that every result carries; whoever makes a Dataset may put them on at once."""
-    return {"method": method, "metric": metric, "conf_level": float(conf_level), "interval": interval}
 
 
 def names_of(configurations: np.ndarray, index: Any) -> np.ndarray:
@@ -118,11 +111,14 @@ def cube_hash(cube: xr.DataArray) -> str:
     dims = sorted(cube.dims, key=lambda dim: (AXES.get(str(dim), len(AXES)), str(dim)))
     for dim in dims:
         names = _canonical(known[dim].values if dim in known else np.arange(cube.sizes[dim]))
-        order[dim] = np.argsort(names, kind="stable")
-        parts.append(([dim], names[order[dim]]))
+        place = np.argsort(names, kind="stable")
+        if (place[1:] < place[:-1]).any():
+            order[dim] = place
+        parts.append(([dim], names[place]))
     for name in (name for name in HASHED if name in known):
         along = sorted(known[name].dims, key=str)
-        values = _sorted(known[name], along, order)
+        some = known[name].isel(order, missing_dims="ignore") if order else known[name]
+        values = some.transpose(*along).values if some.ndim > 1 else some.values
         for axis in reversed(range(values.ndim)):
             if along[axis] != "sample" and (values == values.take([0], axis)).all():  # folds that repeats share
                 values, along = values.take(0, axis), along[:axis] + along[axis + 1 :]
@@ -132,28 +128,19 @@ def cube_hash(cube: xr.DataArray) -> str:
         kind = values.dtype.kind
         digest.update(json.dumps([*map(str, said), kind, values.shape]).encode())
         digest.update(json.dumps(values.tolist()).encode() if kind in "UO" else np.ascontiguousarray(values).data)
-    rows = max(1, AT_ONCE * cube.sizes[dims[0]] // cube.size)
-    for start in range(0, cube.sizes[dims[0]], rows):  # so that no copy is large
-        some = {**order, dims[0]: order[dims[0]][start : start + rows]}
-        block = _canonical(_sorted(cube.variable, dims, some))
+    data, first = cube.variable.transpose(*dims).values, order.pop(dims[0], None)
+    rows = max(1, AT_ONCE * len(data) // data.size)
+    for start in range(0, len(data), rows):  # so that no copy is large
+        block = data[slice(start, start + rows) if first is None else first[start : start + rows]]
+        for dim, place in order.items():
+            block = block.take(place, dims.index(dim))
+        block = _canonical(block)
         if float(block.flat[0]).is_integer() and block.min() >= -128 and block.max() < 128:
             codes = block.astype("i1")
             block = codes if (codes == block).all() else block  # of classes: an eighth of the bytes
         digest.update(block.dtype.str.encode())
         digest.update(block.data)
     return digest.hexdigest()
-
-
-def _sorted(variable: xr.Variable, dims: list[Any], order: Mapping[Any, np.ndarray]) -> np.ndarray:
-    """Return the values with their dims in this order, each in the order of its names."""
-    values = np.asarray(variable._data).transpose([variable.dims.index(dim) for dim in dims])
-    for axis, dim in enumerate(dims):
-        place = order[dim]
-        if place[-1] - place[0] != len(place) - 1 or (place[1:] < place[:-1]).any():
-            values = values.take(place, axis)
-        elif len(place) < values.shape[axis]:
-            values = values[(slice(None),) * axis + (slice(place[0], place[-1] + 1),)]
-    return values
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:
@@ -168,6 +155,8 @@ def _canonical(values: np.ndarray) -> np.ndarray:
         return values.astype(f"{kind}8[ns]").astype("<i8")
     if kind != "f" and not (kind in "iu" and (np.abs(values.astype(float)) < 2**53).all()):
         return values if kind in "biu" else values.astype(str)
+    if values.dtype == "<f8" and values.min(initial=1.0) > 0:
+        return np.ascontiguousarray(values)
     out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
     if np.isnan(out.min(initial=0.0)):
         out[np.isnan(out)] = np.nan

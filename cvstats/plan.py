@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ._check import InputError, Rng, check_count, check_level, entropy, show
-from ._results import call_text, qualifiers, result
+from ._results import call_text, result
 from .cube.arrays import check_form, map_batches
 from .intervals import Evidence, get_method, interval_limits
 from .judge import Rules, decide
@@ -18,7 +18,7 @@ from .judge.asked import stand_in
 from .metrics import Metric, metrics_of, score
 from .protocols.bootstrap import Request, Run, warn_once
 from .protocols.bootstrap_winner import estimator_of, winner_run
-from .resample import Bootstrap, label_check, units_of
+from .resample import label_check, make_draws
 
 LEAST = 5  # samples below which there are no limits
 
@@ -133,7 +133,7 @@ def precision_plan(
         )
         out["monte_carlo_error"] = ((*dims, "n_draws"), table[..., 3:] / np.sqrt(made))
         coords = {"n_repeats": several, "n_samples": wanted, "n_draws": made}
-        out = out.assign_coords(coords | qualifiers("precision_plan", judges[0].name, level, interval.name))
+        out = out.assign_coords(coords)
         if repeats is None:
             out = out.isel(n_repeats=0, drop=True)
         return out.isel(n_draws=0) if np.ndim(draws) == 0 else out
@@ -188,9 +188,8 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     ratio = size / int(data.rows.sum())
     by = asked.by
     needs = stand_in(by, asked.metrics, None)
-    group, strata = units_of(cube, needs, asked.strata)
     check = replace(label_check(cube, needs), judging=False)
-    draws = Bootstrap(data.n, asked.times, asked.rules.seed, group=group, strata=strata, check=check, ratio=ratio)
+    draws = make_draws(cube, needs, asked.times, asked.rules.seed, asked.strata, check, ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
     if best < 0 or not len(place):
@@ -214,6 +213,7 @@ def _enlarged(evidence: Evidence, ratio: float) -> Evidence:
         naive=evidence.estimate + (evidence.naive - evidence.estimate) / root,
         variance=evidence.variance / ratio,
         n=round(evidence.n * ratio),
+        samples=round(evidence.samples * ratio),
         smallest_class=round(evidence.smallest_class * ratio),
         kept=None if kept is None else kept.mean() + (kept - kept.mean()) / root,
     )

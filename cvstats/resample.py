@@ -6,6 +6,8 @@ with B', and nothing depends on blocks, workers or numpy's own stream of integer
 
 from __future__ import annotations
 
+from copy import copy
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +66,7 @@ class Draws:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_part": None, "_pieces": {}}  # whoever receives them makes them again
+        return {**self.__dict__, "_part": None}  # whoever receives them makes them again
 
 
 class Bootstrap(Draws):
@@ -96,12 +98,15 @@ class Bootstrap(Draws):
         ratio: float = 1.0,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.check, self.ratio = check, ratio
+        self.ratio = ratio
         self._hopeful: bool | None = None
-        self._kept = False
-        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._memory: Memory | None = None
         self._units = units = n if group is None else int(group.max()) + 1
         self._slots = max(1, round(units * ratio))  # units that a draw takes
+        if units > 64 and strata is None and check is not None and not check.requires and check.weight is None:
+            check = None  # of so many units some are left out, but for a chance of 1e-27
+        self.check = check
+        self._dtype = np.uint8 if ratio <= 16 else np.int32  # one of 256 would not happen in the age of the universe
         self._size: Any = np.uint64(units)
         self._member: np.ndarray | None = None
         if strata is not None and strata.max() > 0:
@@ -126,29 +131,19 @@ class Bootstrap(Draws):
         part = Bootstrap(
             int(rows.sum()), self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio
         )
-        return part.remembered() if self._kept else part
+        return part if self._memory is None else part.remembered()
 
-    def remembered(self) -> Draws:
-        """Return the draws, of which every process keeps what it made, as narrow integers, while they take little."""
-        self._kept = self.times * self.n <= REMEMBERED
+    def remembered(self) -> Bootstrap:
+        """Return the draws, of which every process keeps what it made, while they take little."""
+        if self._memory is None and self.times * self.n <= REMEMBERED:
+            self._memory = Memory(copy(self))
         return self
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        if not self._kept:
-            return self._made(start, stop)
-        first, parts = start // PIECE, []
-        for number in range(first, -(-stop // PIECE)):
-            if number not in self._pieces:
-                counts, redrawn = self._made(number * PIECE, min((number + 1) * PIECE, self.times))
-                self._pieces[number] = counts.astype(np.uint8 if counts.max(initial=0) < 256 else np.int32), redrawn
-            parts.append(self._pieces[number])
-        wanted = slice(start - first * PIECE, stop - first * PIECE)
-        counts, redrawn = (np.concatenate(each)[wanted] for each in zip(*parts, strict=True))
-        return counts, redrawn
-
-    def _made(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        counts = np.empty((stop - start, self.n), np.int32)
+        if self._memory is not None:
+            return self._memory.block(start, stop)
+        counts = np.empty((stop - start, self.n), self._dtype)
         for q in range(start // QUANTUM, -(-stop // QUANTUM)):
             low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
             self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
@@ -173,7 +168,7 @@ class Bootstrap(Draws):
     def _hope(self, check: LabelCheck) -> bool:
         """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
         if self._hopeful is None:
-            trials, self._hopeful = np.empty((QUANTUM, self.n), np.int32), False
+            trials, self._hopeful = np.empty((QUANTUM, self.n), self._dtype), False
             for attempt in range(QUANTUM):
                 self._fill(trials, (0, QUANTUM, attempt), 0)
                 if check.pair(trials).any():
@@ -182,35 +177,58 @@ class Bootstrap(Draws):
         return self._hopeful
 
     def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:
-        """Fill rows with the counts of a stream's draws after the first `skip`, a few rows at a time.
+        """Fill rows with the counts of a stream's draws after the first `skip`, what stays in the cache at a time.
 
         Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
         """
-        units, slots, member, odd = self._units, self._slots, self._member, 0
-        step = max(2, WORDS // slots // 2 * 2)
-        room = np.empty((min(step, len(out)), slots), np.uint64)
+        units, slots, member = self._units, self._slots, self._member
+        step, one = max(1, WORDS // slots), self._dtype(1)  # adding is slow unless it is of one dtype
+        room = np.empty(min(WORDS, len(out) * slots), np.uint64)
         for start in range(0, len(out), step):
-            if not start or odd:  # a row may begin in the middle of a 64-bit word
+            rows, first = out[start : start + step], (skip + start) * slots
+            odd = first % 2  # a row may begin in the middle of a 64-bit word
+            if not start or odd:
                 stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
-                stream.advance((skip + start) * slots // 2)
-                odd = (skip + start) * slots % 2
-            rows = out[start : start + step]
-            size = len(rows) * slots
-            words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
-            index = room[: len(rows)]  # numpy 1 would multiply in 32 bits
-            np.multiply(words.reshape(index.shape), self._size, out=index, dtype=np.uint64)
-            index >>= np.uint64(32)
-            place = index.view(np.int64)
-            if member is not None:
-                place += self._start
-            if units < 4096:
-                place += units * np.arange(len(rows))[:, None]
-                counts = np.bincount(place.ravel(), minlength=units * len(rows)).reshape(len(rows), units)
-            else:
-                counts = np.array([np.bincount(row, minlength=units) for row in place])
+                stream.advance(first // 2)
+            counts = np.zeros((len(rows), units), self._dtype)
+            for low, high in pairwise([0, *range(WORDS - odd, slots, WORDS), slots]):  # several only of a single row
+                size = len(rows) * (high - low)
+                words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
+                odd, index = 0, room[:size].reshape(len(rows), -1)  # numpy 1 would multiply in 32 bits
+                own = self._size if member is None else self._size[low:high]
+                np.multiply(words.reshape(index.shape), own, out=index, dtype=np.uint64)
+                index >>= np.uint64(32)
+                place = index.view(np.int64)
+                place += units * np.arange(len(rows))[:, None] + (0 if member is None else self._start[low:high])
+                np.add.at(counts.reshape(-1), place.reshape(-1), one)
             if member is not None:
                 counts[:, member] = counts.copy()
             rows[:] = counts if self.group is None else counts[:, self.group]
+
+
+class Memory(Draws):
+    """Draws that are made but once, piece by piece."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
+        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_pieces": {}}
+
+    def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
+        first, last = start // PIECE, -(-stop // PIECE)
+        for number in range(first, last):
+            if number not in self._pieces:
+                self._pieces[number] = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
+        wanted = slice(start - first * PIECE, stop - first * PIECE)
+        if last - first == 1:
+            counts, redrawn = self._pieces[first]
+            return counts[wanted], redrawn[wanted]
+        parts = zip(*(self._pieces[number] for number in range(first, last)), strict=True)
+        counts, redrawn = (np.concatenate(each)[wanted] for each in parts)
+        return counts, redrawn
 
 
 class Given(Draws):
@@ -248,12 +266,39 @@ class Part(Draws):
 
 
 def make_draws(
-    cube: xr.DataArray, metric: Metric, times: int, seed: int, strata: Any, check: LabelCheck | None = None
+    cube: xr.DataArray,
+    metric: Metric,
+    times: int,
+    seed: int,
+    strata: Any,
+    check: LabelCheck | None = None,
+    ratio: float = 1.0,
 ) -> Bootstrap:
-    """Return bootstrap draws of all samples of a cube, drawn again when `metric` (or a `check`) refuses them."""
-    group, layer = units_of(cube, metric, strata)
+    """Return bootstrap draws of all samples of a cube, drawn again when `metric` (or a `check`) refuses them.
+
+    ``strata="auto"`` draws within class where the class ratio does not matter; else strata would hide the variance of
+    the class ratio from a metric that depends on it. Classes that were sampled separately have sizes fixed in advance,
+    so their samples are always drawn within class.
+    """
+    automatic, separate = isinstance(strata, str) and strata == "auto", "partner" in cube.dims
+    if automatic:
+        within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
+        strata = "label" if within else None
+    group = codes_of(cube, None, "groups") if "group" in cube.coords else None
+    layer = None if strata is None else codes_of(cube, strata, "strata")
+    if group is not None and layer is not None:
+        try:
+            check_nested(group, layer)
+        except InputError:
+            if not automatic:
+                raise
+            layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
+    if separate:
+        label = pd.factorize(cube["label"].values)[0]
+        layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
+        check_nested(group, layer)
     check = check or label_check(cube, metric)
-    return Bootstrap(cube.sizes["sample"], times, seed, group=group, strata=layer, check=check)
+    return Bootstrap(cube.sizes["sample"], times, seed, group=group, strata=layer, check=check, ratio=ratio)
 
 
 def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
@@ -262,34 +307,6 @@ def label_check(cube: xr.DataArray, metric: Metric) -> LabelCheck:
     coords = cube.coords.variables
     event, weight = (coords[name].values.astype(float) if name in coords else None for name in ("event", "weight"))
     return LabelCheck(metric.requires, np.where(np.isnan(y), 0.0, y), event, weight, n_classes)
-
-
-def units_of(cube: xr.DataArray, metric: Metric, strata: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the codes of groups and strata; ``"auto"`` draws within class where the class ratio does not matter.
-
-    Strata would hide the variance of the class ratio from a metric that depends on it. Classes that were sampled
-    separately have sizes fixed in advance, so their samples are always drawn within class.
-    """
-    if strata is None and "group" not in cube.coords and "partner" not in cube.dims:
-        return None, None
-    automatic = isinstance(strata, str) and strata == "auto"
-    if automatic:
-        within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
-        strata = "label" if within else None
-    group, layer = codes_of(cube, None, "groups"), codes_of(cube, strata, "strata")
-    if group is None and "partner" not in cube.dims:
-        return group, layer
-    try:
-        check_nested(group, layer)
-    except InputError:
-        if not automatic:
-            raise
-        layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
-    if "partner" in cube.dims:
-        label = pd.factorize(cube["label"].values)[0]
-        layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
-        check_nested(group, layer)
-    return group, layer
 
 
 def unit_count(cube: xr.DataArray, rows: np.ndarray) -> int:
@@ -363,7 +380,7 @@ def bootstrap(
     group, layer = codes_of(cube, groups, "groups"), codes_of(cube, strata, "strata")
     check_nested(group, layer)
     draws = Bootstrap(cube.sizes["sample"], times, entropy(rng), group=group, strata=layer)
-    return _labelled(draws.block(0, times)[0], cube)
+    return _labelled(draws.block(0, times)[0].astype(np.int32, copy=False), cube)
 
 
 def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632, rng: Rng = None) -> xr.DataArray:

@@ -391,7 +391,8 @@ def choose(
         index = int(select(values, direction=direction, std_error=std_error, complexity=known.complexity))
         value = float(values[index])
         index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
-    return Choice(names_of(known.names, index)[()], index, value, values, known.eligible)
+    label = known.names[index] if index >= 0 else names_of(known.names, index)[()]
+    return Choice(label, index, value, values, known.eligible)
 
 
 def needs_std_error(select: Select | Mixture) -> bool:

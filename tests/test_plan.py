@@ -98,7 +98,7 @@ def test_another_metric_chooses():
 def test_win_rate_and_regret_by_hand(metric):
     cube = CUBES[metric]()
     n = cube.sizes["sample"]
-    draws = Bootstrap(n, 100, 7, ratio=0.5).block(0, 100)[0]
+    draws = Bootstrap(n, 100, 7, ratio=0.5).block(0, 100)[0].astype(int)
     assert (draws.sum(axis=1) == n // 2).all()
     sign = 1 if metric == "accuracy" else -1
     loss = cube == cube["label"] if metric == "accuracy" else (cube - cube["label"]) ** 2

@@ -23,22 +23,34 @@
 
 # %%
 import io
+import os
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 import cvstats as cs
 
-LARGE = False  # True: four minutes; as many searches as the paper, but fewer data sets in each group than its 100
-SEARCHES = 1000 if LARGE else 70  # data sets for the first figure
-GROUPS = 100 if LARGE else 80  # replications of the protocols
-PER_GROUP = 30 if LARGE else 6  # data sets in each of them
-CROSS_VALIDATED = 500 if LARGE else 40  # data sets for the external protocol
+LARGE = "CVSTATS_LARGE" in os.environ  # with CVSTATS_LARGE=1 the long runs are made again (some minutes) and kept
+SEARCHES = 300 if LARGE else 30  # data sets for the first figure; the paper has 1000
+GROUPS = 100 if LARGE else 30  # replications of the protocols
+PER_GROUP = 50 if LARGE else 6  # data sets in each of them; the paper has 100
+CROSS_VALIDATED = 25  # data sets for the external protocol
 VALIDATIONS = 100  # validation sets, as in the paper
+RESULTS = next(p / "benchmarks/results" for p in (Path.cwd(), *Path.cwd().parents) if (p / "benchmarks").is_dir())
+
+
+def kept(name, made):
+    """Return the table of the long run; make it anew where the run is long."""
+    if LARGE:
+        made.round(6).to_csv(RESULTS / f"papers_{name}.csv")
+    return pd.read_csv(RESULTS / f"papers_{name}.csv", index_col=0)
+
 
 # %% [markdown]
 # ## The learner and the data
@@ -115,26 +127,27 @@ def search(rng):
 
 
 searches = np.array([search(rng) for _ in range(SEARCHES)])  # search x step x (criterion, truth)
-mean = searches.mean(axis=0)
-turn = int(mean[:, 1].argmin())
 worst = int((searches[:, -1, 1] - searches[:, :, 1].min(axis=1)).argmax())
+# The lowest point of a noisy curve is itself a winner. So each half of the data sets says where the other half turns.
+halves = np.array_split(searches[:, :, 1], 2)
+turns = [half.mean(axis=0).argmin() for half in halves[::-1]]
+rise = np.concatenate([half[:, -1] - half[:, at] for half, at in zip(halves, turns, strict=True)])
+steps = pd.DataFrame(searches.mean(axis=0), columns=["criterion", "true"])
+steps["rise"], steps["standard error"], steps["searches"] = rise.mean(), rise.std(ddof=1) / np.sqrt(SEARCHES), SEARCHES
+print(f"now, {SEARCHES} data sets: rise to the end {steps.rise[0]:.3f} +- {steps['standard error'][0]:.3f}")
+steps = kept("searches", steps)
+turn, count = int(steps.true.idxmin()), steps.searches[0]
+rise, rise_t = steps.rise[0], steps.rise[0] / steps["standard error"][0]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharey=True)
-for ax, lines, title in zip(
-    axes, (mean, searches[worst]), (f"mean of {SEARCHES} data sets", "one data set"), strict=True
-):
+both = ((steps[["criterion", "true"]].to_numpy(), f"mean of {count} data sets"), (searches[worst], "one data set"))
+for ax, (lines, title) in zip(axes, both, strict=True):
     ax.plot(lines[:, 0], label="cross-validated (what is minimised)")
     ax.plot(lines[:, 1], "--", label="true (what matters)")
     ax.set(xlabel="step of the search", title=title)
 axes[0].set_ylabel("mean squared error")
 axes[0].legend()
-print(f"the mean true error is lowest after {turn} steps: {mean[turn, 1]:.3f}; at the end {mean[-1, 1]:.3f}")
-
-# The lowest point of a noisy curve is itself a winner. So each half of the data sets says where the other half turns.
-halves = np.array_split(searches[:, :, 1], 2)
-turns = [half.mean(axis=0).argmin() for half in halves[::-1]]
-rise = np.concatenate([half[:, -1] - half[:, at] for half, at in zip(halves, turns, strict=True)])
-rise_t = rise.mean() / (rise.std(ddof=1) / np.sqrt(SEARCHES))
-print(f"rise from there to the end {rise.mean():.3f}, {rise_t:.1f} standard errors from zero")
+print(f"{count} data sets: the mean true error is lowest after {turn} steps: {steps.true[turn]:.3f}; ", end="")
+print(f"at the end {steps.true.iloc[-1]:.3f}; rise {rise:.3f}, {rise_t:.1f} standard errors from zero")
 
 # %% [markdown]
 # *Figure 1 (the paper's Figure 2). The criterion can only fall. The true error falls, turns, and climbs. Right: the
@@ -218,9 +231,57 @@ axes[1, 0].set_ylabel("log2 ridge")
 plt.show()
 
 # %% [markdown]
-# *Figure 2 (the paper's Figures 7 and 8). Above: what each of 100 validation sets claims for its own choice, and the
+# *Figure 2 (the paper's Figures 4, 7 and 8). Above: what each of 100 validation sets claims for its own choice, and the
 # truth; on the grey line they would agree. Below: where the choices lie (red, moved a little so that they do not hide
 # each other) on the map of the true error (dark is good); the white cross is the best setting.*
+#
+# What does a single validation set see, and what comes of it? Six of them, with a training set whose points we know.
+
+# %%
+train_x, train_y = draw(256, rng)
+models = {}  # coefficients by setting
+for eta in ETAS:
+    kernel = np.exp(-eta * cdist(train_x, train_x, "sqeuclidean"))
+    for ridge in RIDGES:
+        system = np.block([[kernel + ridge * np.eye(256), np.ones((256, 1))], [np.ones((1, 256)), np.zeros((1, 1))]])
+        models[ridge, eta] = np.linalg.solve(system, np.append(train_y, 0))
+
+
+def predict(points, ridge, eta):
+    return np.exp(-eta * cdist(points, train_x, "sqeuclidean")) @ models[ridge, eta][:-1] + models[ridge, eta][-1]
+
+
+def smoothed(points, label):
+    """Return the smoothed error rate of every setting."""
+    scores = np.column_stack([predict(points, *setting) for setting in models])
+    cube = cs.as_cube(scores, label, kind="score", threshold=0.0, positive=1.0)
+    return cs.score(cube, "smoothed_error_rate").values
+
+
+sets = [draw(64, rng) for _ in range(40)]
+seen = np.array([smoothed(*part) for part in sets])
+settings = list(models)
+widths = np.array([settings[at][1] for at in seen.argmin(axis=1)])
+shown = np.argsort(widths, kind="stable")[np.linspace(0, 39, 6).astype(int)]  # from smooth to wiggly
+plane = np.stack(np.meshgrid(np.linspace(-1.3, 1.0, 60), np.linspace(-0.4, 1.4, 60)), axis=-1)
+fig, axes = plt.subplots(2, 6, figsize=(11, 4.2), layout="constrained", sharex="row", sharey="row")
+for column, at in enumerate(shown):
+    ridge, eta = settings[seen[at].argmin()]
+    surface = seen[at].reshape(len(ETAS), len(RIDGES)).T
+    top, below = axes[:, column]
+    top.contourf(np.log2(ETAS), np.log2(RIDGES), surface, levels=12)
+    top.plot(np.log2(eta), np.log2(ridge), "r+", ms=10, mew=2)
+    top.set(xlabel="log2 eta", title=f"validation set {at}")
+    below.scatter(*train_x.T, s=3, c=train_y, cmap="coolwarm")
+    below.contour(
+        *np.moveaxis(plane, -1, 0), predict(plane.reshape(-1, 2), ridge, eta).reshape(60, 60), [0], colors="k"
+    )
+axes[0, 0].set_ylabel("log2 ridge")
+plt.show()
+
+# %% [markdown]
+# *Figure 3 (the paper's Figures 5 and 6). Above: the smoothed error of 64 validation samples over the settings, with
+# its minimum. Below: the boundary of the model that it chooses, from under-fitted to over-fitted, on one training set.*
 #
 # ## Unbiased is not the same as useful
 #
@@ -273,20 +334,26 @@ print(f"best setting {float(test_error.min()):.4f}")
 
 
 # %%
-def grouped(cube):
+def grouped(cube, size):
     """Split the realisations into groups, each of which is one run of the protocols."""
-    parts = cube.drop_vars("realisation").coarsen(realisation=PER_GROUP)
-    return parts.construct(realisation=("group", "realisation")).assign_coords(realisation=np.arange(PER_GROUP))
+    parts = cube.drop_vars("realisation").coarsen(realisation=size)
+    return parts.construct(realisation=("group", "realisation")).assign_coords(realisation=np.arange(size))
 
 
 press, fresh = cs.ripley_mixture(64, kind="value", test=True, n_test=300, realisations=GROUPS * PER_GROUP, rng=2)
 # chosen by squared errors of the numbers, judged by errors of their signs
-synthetic = cs.evaluation_protocols(grouped(fresh), "error_rate", selection=grouped(press), criterion="mse")
+judging, choosing = grouped(fresh, PER_GROUP), grouped(press, PER_GROUP)
+synthetic = cs.evaluation_protocols(judging, "error_rate", selection=choosing, criterion="mse")
 by_group = synthetic.estimate.sel(protocol=["internal", "median"])
 median_test = cs.wilcoxon_test(by_group.sel(protocol="internal"), "group", other=by_group.sel(protocol="median"))
 print(by_group.mean("group").to_pandas().round(4).to_string())
-print(f"internal minus median {float(synthetic.bias.sel(protocol='median').mean()):.4f}")
-print(f"Wilcoxon over {GROUPS} groups: P = {float(median_test.p_value):.2g}")
+print(f"now, {GROUPS} groups of {PER_GROUP} data sets: P = {float(median_test.p_value):.2g} (Wilcoxon)")
+long = kept("median_protocol", by_group.transpose("group", "protocol").to_pandas())
+columns = (xr.DataArray(long[name], dims="group") for name in ("internal", "median"))
+median_p = float(cs.wilcoxon_test(next(columns), "group", other=next(columns)).p_value)
+print(
+    f"{len(long)} groups of 50 data sets: {long.internal.mean():.4f}, {long['median'].mean():.4f}; P = {median_p:.2g}"
+)
 
 # %% [markdown]
 # No leak, and still a bias. The median of five choices is a better choice than any one of them: it has a smaller
@@ -299,9 +366,9 @@ print(f"Wilcoxon over {GROUPS} groups: P = {float(median_test.p_value):.2g}")
 
 # %%
 many, fresh = cs.ripley_mixture(
-    60, folds=10, repeats=2, kind="value", test=True, n_test=300, realisations=GROUPS // 2 * PER_GROUP, rng=3
+    60, folds=10, repeats=2, kind="value", test=True, n_test=300, realisations=(100 if LARGE else 12) * 6, rng=3
 )
-judged = grouped(fresh)
+judged = grouped(fresh, 6)
 SPLITS = [1, 2, 5, 10, 20]
 curves = {}
 for m in SPLITS:
@@ -312,23 +379,28 @@ for m in SPLITS:
         chooser = many.isel(repeat=slice(0, m // 10))
     with warnings.catch_warnings():
         # In a small group the protocols may agree everywhere; the test within that group, which we do not use, is NaN.
-        warnings.filterwarnings("ignore", "Wilcoxon test: no difference other than zero", cs.CvstatsWarning)
-        found = cs.evaluation_protocols(judged, "error_rate", selection=grouped(chooser), criterion="mse")
+        warnings.filterwarnings("ignore", "evaluation_protocols: no difference to test", cs.CvstatsWarning)
+        found = cs.evaluation_protocols(judged, "error_rate", selection=grouped(chooser, 6), criterion="mse")
     curves[m] = found[["estimate", "bias"]].sel(protocol=["internal", "median"])
 by_splits = xr.concat(list(curves.values()), pd.Index(SPLITS, name="splits"))
+parts = {}
+for protocol in ("internal", "median"):
+    part = by_splits.estimate.sel(protocol=protocol)
+    parts[protocol], parts[f"{protocol} s.e."] = part.mean("group"), part.std("group") / np.sqrt(part.sizes["group"])
+splits = pd.DataFrame({name: part.values for name, part in parts.items()}, index=pd.Index(SPLITS, name="splits"))
+print(f"now, {by_splits.sizes['group']} groups\n{splits.round(4).to_string()}")
+splits = kept("splits", splits)
 fig, ax = plt.subplots(figsize=(5.6, 3.2), layout="constrained")
 for protocol, mark in (("internal", "o-"), ("median", "s--")):
-    part = by_splits.estimate.sel(protocol=protocol)
-    half = part.std("group") / np.sqrt(part.sizes["group"])
-    ax.errorbar(SPLITS, part.mean("group"), half, fmt=mark, capsize=3, label=protocol)
+    ax.errorbar(SPLITS, splits[protocol], splits[f"{protocol} s.e."], fmt=mark, capsize=3, label=protocol)
 ax.set(xscale="log", xlabel="splits averaged by the criterion", ylabel="error rate reported")
 ax.set_xticks(SPLITS, [str(m) for m in SPLITS])
 ax.legend()
-flattery = by_splits.bias.sel(protocol="median").mean("group").to_pandas()
-print(flattery.round(4).rename("internal minus median").to_string())
+flattery = splits.internal - splits["median"]
+print(flattery.round(4).rename("internal minus median, long run").to_string())
 
 # %% [markdown]
-# *Figure 3 (in the spirit of the paper's Figure 14). Error reported by the two protocols; bars are standard errors over
+# *Figure 4 (in the spirit of the paper's Figure 14). Error reported by the two protocols; bars are standard errors over
 # groups.*
 #
 # Under the internal protocol a noisy criterion is punished, as it should be. The median protocol hides most of it, so
@@ -346,6 +418,131 @@ shown = ["estimate", "bias", "bias_std_error", "p_value"]
 print(outside[shown].to_dataframe()[shown].round(4).to_string())
 
 # %% [markdown]
+# ## Evidence over-fits too
+#
+# A Gaussian process is not tuned by cross-validation but by its evidence, the probability of the labels given the
+# tuning values. That is a criterion from a finite sample as well. The paper's classifiers need expectation propagation;
+# with labels -1 and +1 taken as numbers, process and kernel ridge regression make the *same* predictions, and evidence
+# and PRESS are two criteria for the same models, both in closed form.
+
+
+# %%
+def criteria(x, y, theta):
+    """Return PRESS and minus the log evidence (its scale at the best value) of log penalty and log widths `theta`."""
+    n, scaled = len(y), x * np.exp(np.asarray(theta[1:]) / 2)
+    inverse = np.linalg.inv(np.exp(-cdist(scaled, scaled, "sqeuclidean")) + np.exp(theta[0]) * np.eye(n))
+    coefficients = inverse @ y
+    press = ((coefficients / np.diag(inverse)) ** 2).sum()
+    evidence = n / 2 * (1 + np.log(2 * np.pi * (y @ coefficients) / n)) - np.linalg.slogdet(inverse)[1] / 2
+    return press, evidence
+
+
+def scores(x, y, new, theta):
+    width = np.exp(np.asarray(theta[1:]) / 2)
+    kernel = np.exp(-cdist(x * width, x * width, "sqeuclidean")) + np.exp(theta[0]) * np.eye(len(y))
+    return np.exp(-cdist(new * width, x * width, "sqeuclidean")) @ np.linalg.solve(kernel, y)
+
+
+# %% [markdown]
+# Such numbers are no predictions, so `ncv` takes them as `criterion=`: for each outer fold the criterion of its
+# training set. One study of 128 points, ten folds:
+
+# %%
+GRID = [(np.log(ridge), np.log(eta), np.log(eta)) for ridge in RIDGES[::2] for eta in ETAS[::2]]
+x, y = draw(128, rng)
+fold = cs.kfold(y, 10, rng=1).values.ravel()
+outer, chosen_by = np.empty((128, len(GRID))), np.empty((2, len(GRID), 10))
+for j in range(10):
+    rest = fold != j
+    for at, theta in enumerate(GRID):
+        outer[~rest, at] = scores(x[rest], y[rest], x[~rest], theta)
+        chosen_by[:, at, j] = criteria(x[rest], y[rest], theta)
+cube = cs.as_cube(outer, y, folds=fold, kind="score", threshold=0.0, positive=1.0)
+for name, values in zip(("PRESS", "evidence"), chosen_by, strict=True):
+    numbers = xr.DataArray(
+        values,
+        dims=("configuration", "outer_fold"),
+        coords={"configuration": cube.configuration, "outer_fold": range(10)},
+    )
+    nested = cs.ncv(cube, "error_rate", criterion=numbers)
+    settings_used = len(set(nested.selected_fold.values))
+    print(f"chosen by {name:8}: error {float(nested.estimate):.3f}, {settings_used} settings in ten folds")
+
+# %% [markdown]
+# Now many data sets. *Ripley*: 64 points of the mixture, two widths at most. *Twonorm*, one of the paper's benchmarks:
+# two Gaussian clouds in 20 dimensions; 100 points instead of the paper's 400, because a search over 21 tuning values
+# takes its time. Each is tuned by both criteria, with one width for all inputs (RBF) and with a width for every input
+# (ARD).
+
+
+# %%
+def twonorm(n, rng):
+    y = np.where(rng.permutation(n) % 2, 1.0, -1.0)
+    return rng.standard_normal((n, 20)) + 2 / np.sqrt(20) * y[:, None], y
+
+
+PROBLEMS = {"Ripley": (draw, 64, 0.0, 100), "twonorm": (twonorm, 100, -3.0, 50)}  # samples, start, data sets
+
+
+def tuned(problem, rng):
+    """Return the value of each criterion that a search ends with, and the test error of the model, by kernel."""
+    sample, n, start, _ = PROBLEMS[problem]
+    (x, y), (new_x, new_y) = sample(n, rng), sample(2000, rng)
+    for which, criterion in enumerate(("PRESS", "evidence")):
+        theta = np.array([0.0, start])
+        for kernel, inputs in (("RBF", 1), ("ARD", x.shape[1])):
+            start_at = np.append(theta[0], np.full(inputs, theta[1]))  # ARD begins where RBF has ended
+
+            def value(at, which=which):
+                full = np.append(at[0], np.broadcast_to(at[1:], x.shape[1]))
+                return criteria(x, y, full)[which] if np.abs(full).max() < 12 else np.inf
+
+            options = {"maxfev": 60 + 25 * inputs, "adaptive": True}
+            found = minimize(value, start_at, method="Nelder-Mead", options=options)
+            theta = found.x
+            full = np.append(theta[0], np.broadcast_to(theta[1:], x.shape[1]))
+            wrong = (scores(x, y, new_x, full) > 0) != (new_y > 0)
+            yield problem, criterion, kernel, found.fun, 100 * wrong.mean()
+
+
+names = ["problem", "criterion", "kernel", "value", "error"]
+rows = [
+    (t, *row)
+    for problem, (*_, many) in PROBLEMS.items()
+    for t in range(many if LARGE else 1)
+    for row in tuned(problem, rng)
+]
+tunings = kept("evidence", pd.DataFrame(rows, columns=["trial", *names]).set_index("trial")).reset_index()
+wide = tunings.pivot_table(index=["problem", "criterion", "trial"], columns="kernel", values=["value", "error"])
+fitted = pd.DataFrame(
+    {
+        f"{what} {kernel}": wide[what, kernel].groupby(["problem", "criterion"], sort=False).mean()
+        for what in ("error", "value")
+        for kernel in ("RBF", "ARD")
+    }
+)
+print(fitted.round(2).to_string())
+change = (
+    (wide["error", "ARD"] - wide["error", "RBF"]).groupby(["problem", "criterion"], sort=False).agg(["mean", "sem"])
+)
+print("errors of ARD minus RBF, in percent")
+print(change.round(2).to_string())
+
+# %%
+pairs = tunings[(tunings.problem == "Ripley") & (tunings.kernel == "RBF")]
+gp, ridge = (pairs[pairs.criterion == name].error.to_numpy() for name in ("evidence", "PRESS"))
+fig, ax = plt.subplots(figsize=(3.8, 3.6), layout="constrained")
+ax.scatter(ridge, gp, s=14, alpha=0.6)
+ax.axline((15, 15), slope=1, color="0.6", lw=0.8)
+ax.set(xlabel="test error, chosen by PRESS, %", ylabel="test error, chosen by evidence, %")
+plt.show()
+print(f"evidence better on {(gp < ridge).sum()}, PRESS on {(gp > ridge).sum()} of {len(gp)} data sets; ", end="")
+print(f"means {gp.mean():.2f}, {ridge.mean():.2f}")
+
+# %% [markdown]
+# *Figure 5 (as the paper's Figure 9, for other classifiers). Two ways to tune the same classifier on 100 data sets of
+# the mixture. Whoever looks at one data set may find either of them superior.*
+#
 # ## What the paper printed
 #
 # The authors' tables are data as well. They give mean error rates (percent) on thirteen benchmark data sets for three
@@ -393,7 +590,7 @@ for ax, names, title in zip(
     cs.plot_critical_difference(diagrams[title], ax=ax, title=title)
 
 # %% [markdown]
-# *Figure 4 (the paper's Figures 10, 12 and 13). Mean ranks over thirteen data sets, best on the left; a bar joins what
+# *Figure 6 (the paper's Figures 10, 12 and 13). Mean ranks over thirteen data sets, best on the left; a bar joins what
 # Nemenyi's test cannot tell apart. The caption of the paper's Figure 12 names KLR as the classifier with the median
 # protocol; text and tables show that it is KRR.*
 #
@@ -439,6 +636,43 @@ beyond = (gap / EXTERNAL_SE > 2).sum()
 ard = pair("KRR internal", "KRR ARD")
 
 # %% [markdown]
+# Tables 2 and 3 also print the criterion after tuning: PRESS for ridge regression, minus the log evidence for the
+# Gaussian process, with one width (RBF) and with many (ARD), and test errors with their standard errors.
+
+# %%
+CRITERIA = """
+dataset        PRESS RBF  PRESS ARD  KRR RBF s.e.  KRR ARD s.e.  evid RBF  evid ARD  GPC ARD  GPC RBF s.e.  GPC ARD s.e.
+banana            60.808     60.957         0.051         0.052   116.894   116.459   10.459         0.046         0.049
+breast cancer     70.632     66.789         0.466         0.391   110.628   107.181   27.948         0.487         0.492
+diabetis         146.143    141.465         0.169         0.215   230.211   222.305   23.853         0.182         0.193
+flare solar      267.332    263.858         0.175         0.175   394.697   384.374   33.578         0.175         0.181
+german           228.256    221.743         0.214         0.267   359.181   346.048   23.757         0.211         0.217
+heart             42.576     37.023         0.359         0.411    73.464    67.811   19.770         0.290         0.365
+image             74.056     44.488         0.159         0.134   205.061   123.896    2.188         0.121         0.076
+ringnorm          28.324     27.680         0.015         0.042   121.260    91.356    8.589         0.064         0.097
+splice           186.814    130.888         0.144         0.520   365.208   242.464    8.618         0.180         0.924
+thyroid            9.099      6.816         0.235         0.202    25.461    18.867    4.227         0.219         0.216
+titanic           48.332     47.801         0.085         0.109    78.952    78.373   22.725         0.134         0.133
+twonorm           32.539     35.620         0.021         0.086    45.901    42.044    4.025         0.034         0.068
+waveform          61.658     56.424         0.045         0.085   105.925    91.239   11.418         0.047         0.091
+"""
+more = pd.read_csv(io.StringIO(CRITERIA), sep=r"\s{2,}", engine="python", index_col="dataset")
+overfit = {}
+for name, criterion, rbf, wide_error in (
+    ("KRR", "PRESS", table["KRR internal"], table["KRR ARD"]),
+    ("GPC", "evid", table["GPC internal"], more["GPC ARD"]),
+):
+    better = more[f"{criterion} ARD"] < more[f"{criterion} RBF"]
+    z = (wide_error - rbf) / np.hypot(more[f"{name} RBF s.e."], more[f"{name} ARD s.e."])
+    overfit[name] = {
+        "ARD has the better criterion": int(better.sum()),
+        "... and more errors": int((better & (wide_error > rbf)).sum()),
+        "RBF better by two s.e.": int((z > 2).sum()),
+        "ARD better by two s.e.": ", ".join(z.index[z < -2]),
+    }
+print(pd.DataFrame(overfit).to_string())
+
+# %% [markdown]
 # ## Do we agree with the paper?
 
 # %% tags=["hide-input"]
@@ -448,7 +682,7 @@ negative = [name for name in DATASETS if float(bias.sel(dataset=name)) < 0]
 place = int(gap.rank(ascending=False)["banana"])
 sd_ratio = split_sample["s.d. of true"]
 verdict = [
-    ("the true error turns and rises (Fig. 2)", "after 30-40 steps", f"after {turn}, by {rise.mean():.3f}", rise_t > 2),
+    ("the true error turns and rises (Fig. 2)", "after 30-40 steps", f"after {turn}, by {rise:.3f}", rise_t > 2),
     (
         "256 validation samples choose more alike than 64",
         "Figs 7, 8",
@@ -458,8 +692,8 @@ verdict = [
     (
         "median is optimistic without reuse (5.2.1)",
         "P < .001",
-        f"P = {float(median_test.p_value):.2g}",
-        float(median_test.p_value) < 0.001,
+        f"P = {median_p:.2g}",
+        median_p < 0.001,
     ),
     (
         "most so for noisy criteria (Fig. 14)",
@@ -497,23 +731,53 @@ verdict = [
         f"P = {float(ard.p_value):.3f}",
         float(ard.p_value) < 0.05,
     ),
+    (
+        "ARD better within a data set (Table 2)",
+        "image alone",
+        overfit["KRR"]["ARD better by two s.e."],
+        overfit["KRR"]["ARD better by two s.e."] == "image",
+    ),
+    (
+        "lower PRESS, more errors (Table 2)",
+        "the majority",
+        f"{overfit['KRR']['... and more errors']} of 13",
+        overfit["KRR"]["... and more errors"] > 6,
+    ),
+    (
+        "more evidence, more errors (Table 3)",
+        "often",
+        f"{overfit['GPC']['... and more errors']} of 13",
+        overfit["GPC"]["... and more errors"] > 6,
+    ),
+    (
+        "the same in our twonorm: PRESS, evidence",
+        "twonorm: yes",
+        " ".join(f"{change.loc[('twonorm', name), 'mean']:+.1f} %" for name in ("PRESS", "evidence")),
+        bool((change.loc["twonorm", "mean"] > 2 * change.loc["twonorm", "sem"]).all()),
+    ),
+    (
+        "one data set may favour either (Fig. 9)",
+        "64 : 36",
+        f"{(gp < ridge).sum()} : {(gp > ridge).sum()}",
+        min((gp < ridge).sum(), (gp > ridge).sum()) >= 20,
+    ),
 ]
 print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_string(index=False))
 
 # %% [markdown]
 # Where the last column says False:
 #
-# - *The median protocol without reuse.* The bias is there, but six data sets to a group are few: P is about .004 with
-#   the small setting. The paper has about twenty times as many data sets.
 # - *Above the range of the three classifiers.* By that stricter reading the claim holds for breast cancer and heart,
 #   not for german and thyroid. With the median pairwise difference as yardstick it holds for all four.
 # - *Banana.* Its external bias, 0.14 points, is one of the smallest. Breast cancer, 1.19 points, is by far the largest
 #   and is not named, so it was probably meant.
 #
 # The turning point in the first line depends on where a search starts and how large its steps are, so only its
-# existence can be compared. The p-values of the paper's Table 7 cannot be recomputed: they need a hundred realisations
-# per data set, of which only means and standard errors were printed. The test of Table 2 over data sets is ours; the
-# paper tests within each of them.
+# existence can be compared. The p-values of the paper's Table 7, and its tests within data sets in Tables 2 and 3, need
+# a hundred realisations per data set, of which only means and standard errors were printed; where we judge by two
+# standard errors, they are those of independent means, which is stricter. The test of Table 2 over data sets is ours.
+# In print ARD has the *higher* PRESS on two data sets, banana and twonorm, which a complete search cannot end with, as
+# RBF is a case of ARD.
 #
 # ## What to remember
 #

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_dim, check_option, nearest, plain, show, warn
-from cvstats._results import qualifiers, result
+from cvstats._results import QUALIFIERS, result
 from cvstats.cube.align import aligned
 from cvstats.metrics import get_metric
 
@@ -126,7 +126,7 @@ def batch(
     coords = {
         name: coord.variable
         for name, coord in x.coords.items()
-        if set(coord.dims) <= set(kept) and (name in kept or name not in qualifiers(""))
+        if set(coord.dims) <= set(kept) and (name in kept or name not in QUALIFIERS)
     }
     tables = (np.asarray(part.transpose(*kept, *dims).values, np.float64) for part in (x, given))
     values, others = (part.reshape(*part.shape[: len(kept)], math.prod(part.shape[len(kept) :])) for part in tables)

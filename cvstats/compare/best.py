@@ -13,7 +13,7 @@ from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.judge import Rules, scored
 from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, may_choose, score
+from cvstats.metrics import Metric, bound_metric, never_chooses, score
 from cvstats.protocols.bootstrap import warn_once
 from cvstats.resample import given_draws, make_draws, unit_count
 
@@ -90,7 +90,9 @@ def best_set(
     level = check_level(level)
     times = check_draws(times, draws)
     notes: list[str] = []
-    bound = may_choose(bound_metric(metric, cube, notes))
+    bound = bound_metric(metric, cube, notes)
+    if bound.target is not None:
+        raise never_chooses(bound)
     seed, rules = entropy(rng), Rules(average=average)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:

@@ -113,7 +113,8 @@ def check_form(cube: xr.DataArray) -> str:
         if not index.is_unique:
             twice = index[index.duplicated()].unique()
             raise InputError(f"{dim} names must be unique; found more than once: {show(twice)}.")
-    _check_horizon(cube, kind)
+    if "event" in coords or "horizon" in cube.dims:
+        _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
 
@@ -204,7 +205,15 @@ def check_values(
     A `metric` that needs finite predictions is given by name, with the names of the `samples` if they are known. All
     in one pass over the values, which also tells whether some are missing.
     """
-    low, high, gaps = _scan(values)
+    tiles = [values]
+    if values.flags.forc:
+        flat = values.reshape(-1, order="A")
+        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
+    ends = np.array([(tile.min(), tile.max()) for tile in tiles])
+    gaps = bool(np.isnan(ends).any())
+    if gaps:
+        ends = np.array([(np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)) for tile in tiles])
+    low, high = float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))  # NaN when there is no number
     infinite = np.isinf(low) or np.isinf(high)
     if infinite and kind == "value":  # which metrics can use infinite predictions, they say themselves
         finite = values[np.isfinite(values)]
@@ -226,26 +235,11 @@ def check_values(
             f"`{argument}`: probabilities must lie in [0, 1]; found values from {low:g} to {high:g}. "
             "Give scores with kind='score'."
         )
-    flat = values.ravel(order="K") if kind == "label" else values[:0]
-    tiles = (flat[start : start + TILE] for start in range(0, flat.size, TILE))  # NaN is no fraction
     if kind == "label" and (low < 0 or high >= n_classes or any(np.any(np.abs(t - np.rint(t)) > 0) for t in tiles)):
         raise InputError(
             f"`{argument}`: class codes must be whole numbers from 0 to {n_classes - 1}; found {low:g} to {high:g}."
         )
     return gaps
-
-
-def _scan(values: np.ndarray) -> tuple[float, float, bool]:
-    """Return the smallest and largest number of an array (NaN when there is none), and whether some are missing."""
-    values, tiles = values.T if values.flags.f_contiguous else values, [values]
-    if values.flags.c_contiguous:
-        flat = values.reshape(-1)
-        tiles = [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
-    ends = np.array([(tile.min(), tile.max()) for tile in tiles])
-    gaps = bool(np.isnan(ends).any())
-    if gaps:
-        ends = np.array([(np.fmin.reduce(tile, axis=None), np.fmax.reduce(tile, axis=None)) for tile in tiles])
-    return float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1])), gaps
 
 
 def class_names(cube: xr.DataArray) -> list[Any] | None:

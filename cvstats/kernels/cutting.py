@@ -123,7 +123,7 @@ class TableMetric:
             ]
             return self.metric.sign * np.reshape(values, counts[0].shape)
         parts = self.metric.ingredients(truth, guess, 2)
-        labels = [np.ones(4), *self.metric.label_parts(truth, 2)]
+        labels = [np.ones(4), *(self.metric.label_parts(truth, 2) if self.metric.label_parts else [])]
         sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
         return self.metric.sign * self.metric.formula(sums, totals)
 

@@ -78,7 +78,9 @@ class SumKernel(Kernel):
         if present is not None:
             self.begun = present.any(axis=0).reshape(self.m, self.width)
             present = None if present.all() else present
-        labels = [np.ones(len(problem.y)), *metric.label_parts(problem.y, problem.n_classes)]
+        labels = [np.ones(len(problem.y))]
+        if metric.label_parts is not None:
+            labels += metric.label_parts(problem.y, problem.n_classes)
         labels = [part[None] if part.ndim == 1 and present is None else self._wide(part, present) for part in labels]
         if problem.weight is not None:
             parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))

@@ -6,7 +6,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option
 
-from .base import Metric, as_metric, bound_metric, define, get_metric, may_choose, metrics_of, traits_of
+from .base import Metric, as_metric, bound_metric, define, get_metric, metrics_of, never_chooses, traits_of
 from .calibration import calibration_intercept, calibration_slope, ici, observed_expected
 from .classes import (
     accuracy,
@@ -41,12 +41,12 @@ from .survival import survival_auc, survival_brier, survival_observed_expected, 
 __all__ = [
     "Metric", "accuracy", "as_metric", "at_prior", "auc", "auc_ovr", "auc_ovr_weighted", "average_precision",
     "balanced_accuracy", "bound_metric", "brier", "calibration_intercept", "calibration_slope", "concordance",
-    "define", "error_rate", "f1", "get_metric", "ici", "kappa", "log_loss", "mae", "may_choose", "mcc", "metric_set",
-    "metrics_of", "mse", "negative_likelihood_ratio", "net_benefit", "npv", "observed_expected", "partial_auc",
-    "positive_likelihood_ratio", "ppv", "precision", "prior_error", "prior_in_order", "r2", "recall", "resolve_prior",
-    "rmse", "score", "sensitivity", "sensitivity_at", "smoothed_error_rate", "specificity", "specificity_at",
-    "survival_auc", "survival_brier", "survival_observed_expected", "traits_of", "truncated_concordance",
-    "uno_concordance", "youden",
+    "define", "error_rate", "f1", "get_metric", "ici", "kappa", "log_loss", "mae", "mcc", "metric_set",
+    "metrics_of", "mse", "negative_likelihood_ratio", "net_benefit", "never_chooses", "npv", "observed_expected",
+    "partial_auc", "positive_likelihood_ratio", "ppv", "precision", "prior_error", "prior_in_order", "r2", "recall",
+    "resolve_prior", "rmse", "score", "sensitivity", "sensitivity_at", "smoothed_error_rate", "specificity",
+    "specificity_at", "survival_auc", "survival_brier", "survival_observed_expected", "traits_of",
+    "truncated_concordance", "uno_concordance", "youden",
 ]  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class Metric:
     statistic, multiclass : str
         Of rank metrics: which statistic, and how several classes are put together.
     ingredients, label_parts, formula : callable
-        The per-sample values, the label-only values, and the formula of their sums.
+        The per-sample values, the label-only values (if there are any), and the formula of their sums.
     function : callable, optional
         The user's own function.
     bind : callable, optional
@@ -120,7 +120,7 @@ class Metric:
     statistic: str = ""
     multiclass: str = ""
     ingredients: Ingredients = field(default=_nothing)
-    label_parts: LabelParts = field(default=_nothing)
+    label_parts: LabelParts | None = None
     formula: Formula = field(default=_mean)
     function: Callable[..., float] | None = None
     bind: Callable[[Metric, xr.DataArray, list[str]], Metric] | None = None
@@ -133,10 +133,12 @@ class Metric:
     target: float | None = None
     curve: str = ""
     at: tuple[float, ...] = ()
+    middle: Callable[..., Any] = field(init=False)  # over draws: slopes, which have a target, have no mean
     sign: int = field(init=False)  # +1 when higher is better, -1 when lower is (or neither)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sign", 1 if self.direction == "maximize" else -1)
+        object.__setattr__(self, "middle", np.mean if self.target is None else np.median)
         best, worst = self.range[::-1] if self.sign > 0 else self.range
         scale = "none" if not np.isfinite(best) else "unit" if np.isfinite(worst) else "log"
         object.__setattr__(self, "scale", self.scale or scale)
@@ -411,14 +413,12 @@ def _key(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_score")
 
 
-def may_choose(metric: Metric) -> Metric:
-    """Return the metric, unless it has a target: then what is nearest it was made so, and is no better for it."""
-    if metric.target is not None:
-        raise InputError(
-            f"metric {metric.name!r} has a target ({metric.target:g}) instead of a direction: it may judge what was "
-            "chosen, but never choose. Give a metric that chooses, such as by='log_loss'."
-        )
-    return metric
+def never_chooses(metric: Metric) -> InputError:
+    """Return why a metric with a target cannot choose: what is nearest it was made so, and is no better for it."""
+    return InputError(
+        f"metric {metric.name!r} has a target ({metric.target:g}) instead of a direction: it may judge what was "
+        "chosen, but never choose. Give a metric that chooses, such as by='log_loss'."
+    )
 
 
 def traits_of(name: str) -> Metric | None:
@@ -457,21 +457,24 @@ def bound_metric(
 
 def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:
     """Return the metrics that judge and the one that chooses, by default the first of them."""
-    given = list(metric) if isinstance(metric, (list, tuple)) else [metric]
-    if not given:
+    several = list(metric) if isinstance(metric, (list, tuple)) else [metric]
+    if not several:
         raise InputError("`metric` is an empty list; give one metric or several.")
-    judges = tuple(bound_metric(one, cube, notes) for one in given)
+    judges = tuple(bound_metric(one, cube, notes) for one in several)
     names = [one.name for one in judges]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(f"`metric` names {show(twice)} more than once.")
-    if by is None:
-        return judges, may_choose(judges[0])
-    try:
-        chooser = bound_metric(by, cube, notes)
-    except InputError as error:
-        raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
-    return judges, may_choose(next((one for one in judges if one.name == chooser.name), chooser))
+    chooser = judges[0]
+    if by is not None:
+        try:
+            given = bound_metric(by, cube, notes)
+        except InputError as error:
+            raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
+        chooser = next((one for one in judges if one.name == given.name), given)
+    if chooser.target is not None:
+        raise never_chooses(chooser)
+    return judges, chooser
 
 
 def _refuse_separate(metric: Metric, cube: xr.DataArray) -> None:

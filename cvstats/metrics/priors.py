@@ -100,7 +100,8 @@ def _by_class(metric: Metric, y: np.ndarray, p: np.ndarray, k: int) -> list[np.n
 
 def _labels_by_class(metric: Metric, y: np.ndarray, k: int) -> list[np.ndarray]:
     members = [(y == code).astype(float) for code in range(k)]
-    return members + [part * member for part in metric.label_parts(y, k) for member in members]
+    parts = [] if metric.label_parts is None else metric.label_parts(y, k)
+    return members + [part * member for part in parts for member in members]
 
 
 def _reweighted(

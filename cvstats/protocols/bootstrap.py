@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import Rng, check_level, entropy, listened, show, warn
-from cvstats._results import call_text, names_of, qualifiers, result
+from cvstats._results import QUALIFIERS, call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import Calibration, Evidence, Method, check_times, get_method, interval_limits
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
+from cvstats.kernels.placements import placements
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
@@ -32,80 +33,62 @@ EVENTS = 10  # samples of a class below which a metric that has a target says no
 FEW_GROUPS = 10
 HALF = {"auc": "AUC", "auc_ovr": "AUC", "auc_ovr_weighted": "AUC", "concordance": "concordance"}  # .5 is guessing
 OURS = {"sample", "label", "fold", "group", "weight", "event"}
+Cell = tuple[xr.DataArray, Problem, Metric | None, np.ndarray | None]  # of a cube with batch dims, and its scores
 UNDEFINED = 0.05  # share of draws in which a metric may be undefined though the labels allow it
 
 
-@dataclass
-class Doubts:
-    """What makes a number doubtful though it is computed right, said in the same words by all that give it.
+def doubts(cells: Iterable[Cell]) -> list[str]:
+    """Return what makes numbers doubtful though they are computed right, in the same words for all that give them.
 
-    Collects doubts over the cells of a cube with batch dims, so that each is said once.
+    Each is said once for all cells of a cube with batch dims: their groups, their gaps and, if given, their scores.
     """
-
-    cells: int = 0
-    groups: dict[Any, None] = field(default_factory=dict)
-    split: dict[Any, None] = field(default_factory=dict)
-    fewest: int = FEW_GROUPS
-    lost: dict[Any, int] = field(default_factory=dict)  # configuration -> cells in which it could not be selected
-    total: int = 0
-    best: list[float] = field(default_factory=list)  # of the cells whose scores are all below one half
-    score: str = ""
-    alike: dict[str, tuple[int, int]] = field(default_factory=dict)  # coordinate -> values, samples
-
-    def add(
-        self, cube: xr.DataArray, found: Problem, metric: Metric | None = None, scores: np.ndarray | None = None
-    ) -> None:
-        """Look at one cell: its groups, its gaps and, if given, its scores."""
-        self.cells += 1
+    groups, split, lost, best, said = {}, {}, {}, [], []
+    alike: dict[str, tuple[int, int]] = {}  # coordinate -> values, samples
+    fewest, seen, total, below = FEW_GROUPS, 0, 0, ""
+    for cube, data, metric, scores in cells:
         others = {name for name, coord in cube.coords.variables.items() if coord.dims == ("sample",)} - OURS
         folds = fold_columns(cube) if others or "group" in cube.coords else []
         if "group" in cube.coords:
             group = cube["group"].values
-            names = pd.unique(group[found.rows])
-            self.fewest = min(self.fewest, len(names))
-            self.groups.update(dict.fromkeys(names.tolist()))
-            self.split.update(dict.fromkeys(name for column in folds for name in split_across(group, column)))
+            names = pd.unique(group[data.rows])
+            fewest = min(fewest, len(names))
+            groups.update(dict.fromkeys(names.tolist()))
+            split.update(dict.fromkeys(name for column in folds for name in split_across(group, column)))
         elif folds:
-            self.alike |= like_groups(cube, others, folds)
-        self.total = len(found.eligible)
-        for name in cube["configuration"].values[~found.eligible].tolist() if not found.eligible.all() else ():
-            self.lost[name] = self.lost.get(name, 0) + 1
+            alike |= like_groups(cube, others, folds)
+        seen, total = seen + 1, len(data.eligible)
+        if not data.eligible.all():
+            lost.update(dict.fromkeys(cube["configuration"].values[~data.eligible].tolist()))
         if metric is not None and scores is not None and metric.name in HALF:
-            known = scores[found.eligible & np.isfinite(scores)]
+            known = scores[data.eligible & np.isfinite(scores)]
             if len(known) and known.max() < 0.5:
-                self.best.append(float(known.max()))
-                self.score = HALF[metric.name]
-
-    def notes(self) -> list[str]:
-        """Return what is to be said."""
-        said = []
-        if self.split:
-            said.append(
-                f"{len(self.split)} of {len(self.groups)} groups are split across folds ({show(self.split)}), so "
-                "models were judged on groups they were trained on: scores are too good"
-            )
-        if self.fewest < FEW_GROUPS:
-            said.append(
-                f"only {self.fewest} independent groups: with fewer than {FEW_GROUPS} the interval cannot be trusted"
-            )
-        for name, (values, samples) in self.alike.items():
-            said.append(
-                f"coordinate {name!r} looks like a group ({values} values for {samples} samples, none split across "
-                "folds) but is not declared, so samples count as independent: declare it as the group, or drop it"
-            )
-        if self.lost:
-            some = " in some cell" if self.cells > 1 else ""
-            said.append(
-                f"{len(self.lost)} of {self.total} configurations lacked predictions that others have and could not be "
-                f"selected{some} ({show(self.lost)})"
-            )
-        if self.best:
-            cells = f" in {len(self.best)} of {self.cells} cells" if self.cells > 1 else ""
-            said.append(
-                f"every {self.score} is below .5{cells} (the best is {max(self.best):.3f}): labels or scores are "
-                "reversed, or nothing was learned"
-            )
-        return said
+                best.append(float(known.max()))
+                below = HALF[metric.name]
+    if split:
+        said.append(
+            f"{len(split)} of {len(groups)} groups are split across folds ({show(split)}), so "
+            "models were judged on groups they were trained on: scores are too good"
+        )
+    if fewest < FEW_GROUPS:
+        said.append(f"only {fewest} independent groups: with fewer than {FEW_GROUPS} the interval cannot be trusted")
+    for name, (values, samples) in alike.items():
+        said.append(
+            f"coordinate {name!r} looks like a group ({values} values for {samples} samples, none split across "
+            "folds) but is not declared, so samples count as independent: declare it as the group, or drop it"
+        )
+    if lost:
+        some = " in some cell" if seen > 1 else ""
+        said.append(
+            f"{len(lost)} of {total} configurations lacked predictions that others have and could not be "
+            f"selected{some} ({show(lost)})"
+        )
+    if best:
+        some = f" in {len(best)} of {seen} cells" if seen > 1 else ""
+        said.append(
+            f"every {below} is below .5{some} (the best is {max(best):.3f}): labels or scores are "
+            "reversed, or nothing was learned"
+        )
+    return said
 
 
 @dataclass(frozen=True)
@@ -125,7 +108,7 @@ class Request:
     subgroup: Any = None  # name of the coordinate in whose levels is judged
     listed: bool = False  # whether results have the dim `metric`
     anchored: bool = False  # whether estimates are anchored, with the plain one beside them
-    doubts: Doubts = field(default_factory=Doubts)
+    cells: list[Cell] = field(default_factory=list)  # that were judged
     simple: bool = field(init=False)  # whether one configuration is picked by its pooled score and judged by it alone
 
     def __post_init__(self) -> None:
@@ -146,16 +129,6 @@ class Run:
     draws: Draws
     subgroup: Subgroup | None = None
 
-    @property
-    def fixed(self) -> bool:
-        """Whether there was nothing to decide."""
-        return self.cases[0].evidence.one_configuration
-
-    @property
-    def decided(self) -> bool:
-        """Whether there was anything to decide, and something was."""
-        return not self.fixed and not self.final.empty[0]
-
 
 @dataclass(frozen=True)
 class Case:
@@ -167,17 +140,6 @@ class Case:
     anchor: np.ndarray  # (draw,) the decision on all samples, on the same
     everywhere: np.ndarray  # (draw,) each draw's decision on all samples
     kept: np.ndarray  # (draw,) the decision on all samples, in the draw
-
-    def anchored(self, gap: np.ndarray) -> float:
-        """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
-        gap, metric = gap[~np.isnan(gap)], self.evidence.metric
-        undefined = np.isnan(self.evidence.estimate) or not len(gap)
-        value = np.nan if undefined else self.evidence.naive + middle(metric, gap)
-        return float(np.clip(value, *self.evidence.metric.range))
-
-    def estimated(self, estimate: float) -> Case:
-        """Return the case with another estimate than plain BBC."""
-        return replace(self, evidence=replace(self.evidence, estimate=estimate))
 
 
 @protocol(
@@ -220,7 +182,8 @@ def bbc(
     Ties inside a draw go to the first configuration, as in the paper. With few samples and many good configurations
     that is a systematic choice, not a neutral one: at N = 20 with 200 configurations of accuracy about .9 the
     interval then covers .80 instead of .95, with random ties .99. Prefer `winner`, which breaks ties at random and
-    has an interval that holds its level.
+    has an interval that holds its level. Percentile limits are quantiles of type 7 (linear between draws); the paper
+    does not say which it takes.
 
     Parameters
     ----------
@@ -313,7 +276,7 @@ def bbc(
 def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, **arguments: Any) -> xr.Dataset:
     """Return the result with its labels, after one warning with all that must be known."""
     function, rules = ("winner" if asked.anchored else method), asked.rules
-    if notes := [*asked.doubts.notes(), *asked.notes]:
+    if notes := [*doubts(asked.cells), *asked.notes]:
         warn_once(function, notes)
     names = tuple(metric.name for metric in asked.metrics)
     decision = {
@@ -351,7 +314,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run
         draws = given_draws(asked.draws, cube)
     if asked.anchored:  # they are used more than once
         draws.remembered()
-    out = decide(by, data, draws, rules, judging=asked.simple)
+    out = decide(by, data, draws, rules, judging=asked.simple, anchored=asked.anchored)
     scores, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
     choice = choose(out.problem, scores, by.direction, rules.select, error)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
@@ -390,12 +353,13 @@ def _case(
     usable = ~np.isnan(verdict.value)
     values, kept = verdict.value[usable], verdict.kept[~np.isnan(verdict.kept)]
     naive, pooled, own = verdict.naive, verdict.pooled, {"kept": kept}
-    estimate = middle(metric, values) if len(values) and not np.isnan(naive) else np.nan
+    estimate = float(metric.middle(values)) if len(values) and not np.isnan(naive) else np.nan
     scores, variance = choice.scores, out.score_variance
     lost, defined = int((verdict.defined & ~usable).sum()), int(verdict.defined.sum())
     fixed = int(choice.eligible.sum()) == 1 and asked.rules.adjust is None  # nothing was decided
     codes = out.problem.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
-    n = unit_count(cube, rows)
+    grouped = "group" in cube.coords
+    n = unit_count(cube, rows) if grouped else int(rows.sum())
     smallest = min(int((out.problem.y[rows] == code).sum()) for code in codes) if codes else n
     if metric.target is not None and smallest < EVENTS:
         asked.notes.append(f"{metric.name} is NaN: {smallest} samples of a class are fewer than {EVENTS}")
@@ -421,21 +385,37 @@ def _case(
         chosen=verdict.everywhere[usable],
         values=values,
         n=n,
+        samples=int(rows.sum()),
         smallest_class=smallest,
         cube=None if cube.chunks is not None else cube,
         seed=asked.rules.seed,
         times=len(out.value),
-        grouped="group" in cube.coords,
+        grouped=grouped,
         weighted="weight" in cube.coords,
         unseen=verdict.unseen,
+        within=within_folds(cube, out.problem, choice.index) if asked.simple and metric.name == "auc" else np.nan,
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
 
 
-def middle(metric: Metric, values: np.ndarray) -> float:
-    """Return the mean over draws, or the median for what has a target: slopes of few samples have no mean."""
-    return float(values.mean() if metric.target is None else np.median(values))
+def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
+    """Return the AUC of a configuration among pairs of samples that the same model predicted, or NaN."""
+    known = "fold" in cube.coords and set(cube["fold"].dims) <= {"sample", "repeat"}
+    if index < 0 or not known or data.model is not None or data.weight is not None or data.p.ndim > 3:
+        return np.nan
+    column, folds = np.asarray(data.columns([index]).p)[:, 0], fold_columns(cube)
+    right = pairs = 0.0
+    for repeat in range(column.shape[1]):
+        fold = folds[repeat % len(folds)]
+        for one in np.unique(fold[fold >= 0]):
+            rows = (fold == one) & np.isfinite(column[:, repeat])
+            up = data.y[rows] == 1
+            many = float(up.sum() * (~up).sum())
+            if many:
+                right += many * float(placements(column[rows, repeat], up)[0].mean())
+                pairs += many
+    return right / pairs if pairs else np.nan
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
@@ -443,18 +423,32 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
     out, choice = run.out, run.choice
     units = {"group", run.subgroup.name} if run.subgroup is not None and run.subgroup.grouped else set()
     known = cube.drop_vars(units, errors="ignore")  # samples are then the units, not groups
-    asked.doubts.add(known, out.problem, asked.by, choice.scores)
+    asked.cells.append((known, out.problem, asked.by, choice.scores))
     total, lost = len(out.usable), int((~out.usable).sum())
     if lost:
         asked.notes.append(f"{lost} of {total} draws could not be used and were skipped")
     elif out.n_redrawn:
         asked.notes.append(f"{out.n_redrawn} of {total} draws were unusable and drawn again")
-    made = [_cell(case, asked) for case in (run.cases if run.subgroup is None else run.cases[::2])]
+    made, intervals = [], []
+    for case in run.cases if run.subgroup is None else run.cases[::2]:
+        evidence = case.evidence
+        limits, interval, note = interval_limits(asked.interval, evidence, asked.level, alone=not asked.listed)
+        asked.notes.extend([note] if note else [])
+        cell: dict[str, Any] = {"estimate": evidence.estimate, "naive": evidence.naive}
+        cell["optimism"] = evidence.metric.optimism(case.pooled, evidence.estimate)
+        cell |= {"n_draws": int((~np.isnan(case.value)).sum()), **limits}
+        if asked.keep_draws:
+            cell["draw_estimate"] = case.value
+        if asked.anchored:
+            cell |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
+            cell["bbc_plain"] = evidence.bbc
+        made.append(cell)
+        intervals.append(interval)
     dims: tuple[str, ...] = ("metric",) if asked.listed else ()
-    cells = np.array([cell for cell, _ in made] if asked.listed else made[0][0], object)
+    cells = np.array(made if asked.listed else made[0], object)
     if run.subgroup is not None:
-        dims, cells = (*dims, run.subgroup.name), by_level(run, asked, [cell for cell, _ in made])
-    intervals = [name for _, name in made[:: len(made) // len(asked.metrics)]]
+        dims, cells = (*dims, run.subgroup.name), by_level(run, asked, made)
+        intervals = intervals[:: len(run.subgroup.levels)]
     judged: dict[str, Any] = {}
     for name in next(iter(cells.flat)):
         values = np.array([cell[name] for cell in cells.flat])
@@ -466,7 +460,7 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
         variables |= decided_on(run.final)
     variables |= {"n_draws": judged.pop("n_draws"), "n_redrawn": out.n_redrawn, **judged}
     coords: dict[str, Any] = {"configuration": cube.coords.variables["configuration"]}
-    coords |= qualifiers(method, asked.metrics[0].name, asked.level, asked.interval.name)
+    coords |= zip(QUALIFIERS, (method, asked.metrics[0].name, asked.level, asked.interval.name), strict=True)
     if "calibration" in variables:
         coords["calibration_part"] = [part.name for part in fields(Calibration)]
     if asked.keep_draws:
@@ -485,23 +479,3 @@ def decided_on(final: Decision) -> dict[str, Any]:
     share = {} if final.share is None else {"share": ("configuration", final.share[0])}
     learned = {} if final.fitted is None else final.fitted.parameters
     return {**share, **{name: float(value[0]) for name, value in learned.items()}}
-
-
-def _cell(case: Case, asked: Request) -> tuple[dict[str, Any], str]:
-    """Return the variables of one metric, and the kind of its interval."""
-    evidence = case.evidence
-    limits, name, note = interval_limits(asked.interval, evidence, asked.level, alone=not asked.listed)
-    asked.notes.extend([note] if note else [])
-    variables = {
-        "estimate": evidence.estimate,
-        "naive": evidence.naive,
-        "optimism": evidence.metric.optimism(case.pooled, evidence.estimate),
-        "n_draws": int((~np.isnan(case.value)).sum()),
-        **limits,
-    }
-    if asked.keep_draws:
-        variables["draw_estimate"] = case.value
-    if asked.anchored:
-        variables |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
-        variables["bbc_plain"] = evidence.bbc
-    return variables, name

@@ -13,7 +13,7 @@ import xarray as xr
 from cvstats._check import InputError, Rng, check_level, check_option, entropy
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
-from cvstats.intervals import get_method
+from cvstats.intervals import Evidence, get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
 from cvstats.judge.asked import adjustment_of
@@ -201,32 +201,48 @@ def _repeats_alike(cube: xr.DataArray) -> bool:
 
 def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray | None, asked: Request) -> list[Case]:
     """Return the cases with their point estimates, where something was decided."""
-    rules = replace(asked.rules, progress=False)
-    cases = run.cases
+    rules, cases = replace(asked.rules, progress=False), run.cases
+    fixed = cases[0].evidence.one_configuration  # there was nothing to decide
+    decided = not fixed and not run.final.empty[0]
     if asked.simple:
         case, out = cases[0], run.out
         one = np.arange(len(out.problem.eligible)) == run.choice.index
-        anchor = out.value if run.fixed else np.full(len(out.value), np.nan)
-        if run.decided:
+        anchor = out.value if fixed else np.full(len(out.value), np.nan)
+        if decided and out.anchor is not None:
+            anchor = out.anchor
+        elif decided:
             left_out = Part(run.draws, left_out=True)
             anchor = scored(asked.by, replace(out.problem, eligible=one), left_out, batch=rules.batch)[1][0][:, 0]
         cases = [replace(case, anchor=anchor)]
     cases = [replace(case, pooled=case.evidence.naive) for case in cases]
-    if not run.decided:
+    if not decided:
         return cases
     if estimator == "bbc_x":
-        return [case.estimated(bbc_x(case.evidence)) for case in cases]
+        return [_estimated(case, bbc_x(case.evidence)) for case in cases]
     if estimator == "bbc_cross_repeat":
         gaps = _cross_repeat(run, cube.sizes["repeat"], asked, rules)
-        return [case.estimated(case.anchored(gap)) for case, gap in zip(cases, gaps, strict=True)]
-    anchored = [case.anchored(case.value - case.anchor) for case in cases]
+        return [_estimated(case, _anchored(case.evidence, gap)) for case, gap in zip(cases, gaps, strict=True)]
+    anchored = [_anchored(case.evidence, case.value - case.anchor) for case in cases]
     if inner is not None:
         smooth = _smoothed_ncv(cube, inner, run, asked)
         if np.isnan(smooth).any():
             name = asked.by.name
             asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
         anchored = [(one + other) / 2 for one, other in zip(anchored, smooth, strict=True)]
-    return [case.estimated(value) for case, value in zip(cases, anchored, strict=True)]
+    return [_estimated(case, value) for case, value in zip(cases, anchored, strict=True)]
+
+
+def _anchored(evidence: Evidence, gap: np.ndarray) -> float:
+    """Return the naive value plus the mean of `gap`: draws' decisions against that on all samples."""
+    gap = gap[~np.isnan(gap)]
+    undefined = np.isnan(evidence.estimate) or not len(gap)
+    value = np.nan if undefined else evidence.naive + evidence.metric.middle(gap)
+    return float(np.clip(value, *evidence.metric.range))
+
+
+def _estimated(case: Case, estimate: float) -> Case:
+    """Return the case with another estimate than plain BBC."""
+    return replace(case, evidence=replace(case.evidence, estimate=estimate))
 
 
 def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import xarray as xr
 from cvstats.cube.arrays import coverage, problem_on
 from cvstats.judge import Rules, decide
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, may_choose, score
+from cvstats.metrics import Metric, never_chooses, score
 from cvstats.resample import make_draws
 from cvstats.select import Choice, Mixture, Select, choose, needs_std_error, select_best
 
@@ -33,7 +33,8 @@ def final_choice(
 
     What is `known` of missing predictions need not be found again, and likewise the scores. A mixture has no name.
     """
-    may_choose(metric)
+    if metric.target is not None:
+        raise never_chooses(metric)
     known = known or coverage(cube)
     values = score(cube, metric, average=average) if scores is None else scores
     if std_error is None and needs_std_error(select):

@@ -12,16 +12,16 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
-from cvstats._results import call_text, names_of, qualifiers, result
+from cvstats._results import call_text, names_of, result
 from cvstats.cube.arrays import check_cube, check_form, folds_of, map_batches, map_blocks, problem_on
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, may_choose, score
-from cvstats.resample import PIECE, Bootstrap, Draws, Given, Part, given_draws, label_check, units_of
+from cvstats.metrics import Metric, bound_metric, never_chooses, score
+from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
 from cvstats.select import Select, needs_std_error, select_best
 
-from .bootstrap import Request, assemble, bootstrap_run, warn_once
+from .bootstrap import Request, assemble, bootstrap_run, doubts, warn_once
 from .common import final_choice
 from .registry import needs_folds, protocol
 
@@ -98,14 +98,15 @@ def bbcd(
     check_form(cube)
     folds_of(cube, "bbcd")
     notes: list[str] = []
-    found = may_choose(bound_metric(metric, cube, notes))
+    found = bound_metric(metric, cube, notes)
+    if found.target is not None:
+        raise never_chooses(found)
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     rules = Rules(select, ties, entropy(rng), batch, progress)
     asked = Request(
         (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
     )
-    labels = qualifiers("bbcd", found.name, asked.level, asked.interval.name)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
@@ -120,10 +121,11 @@ def bbcd(
         return out.assign({**replay, **cost})
 
     out = map_batches(one, cube, score(cube, found))
-    warn_once("bbcd", [*asked.doubts.notes(), *notes])
+    warn_once("bbcd", [*doubts(asked.cells), *notes])
     given = {"threshold": threshold, "min_predictions": least, "draws": draws, "times": times, "rng": rng}
     call = call_text("bbcd", metric=found.name, **given, level=level, ties=ties, strata=strata)
-    return result(out, **labels, call=call, cube=cube)
+    level, kind = asked.level, asked.interval.name
+    return result(out, method="bbcd", metric=found.name, conf_level=level, interval=kind, call=call, cube=cube)
 
 
 def drop_configurations(
@@ -178,7 +180,9 @@ def drop_configurations(
     array([ True, False])
     """
     check_cube(cube)
-    found = may_choose(bound_metric(metric, cube))
+    found = bound_metric(metric, cube)
+    if found.target is not None:
+        raise never_chooses(found)
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     times = check_count(times, "times")
@@ -259,10 +263,8 @@ class Race:
         """Return the draws of every ruling; those of all samples are made once."""
         if given is not None:
             return given_draws(given, cube)
-        group, layer = units_of(cube, self.metric, strata)
-        checked = self.metric.requires or "weight" in cube.coords  # else any draw will do
-        n, check = cube.sizes["sample"], replace(self.check, judging=False) if checked else None
-        return Bootstrap(n, times, seed, group=group, strata=layer, check=check).remembered()
+        check = replace(self.check, judging=False)
+        return make_draws(cube, self.metric, times, seed, strata, check).remembered()
 
     def replay(self, draws: Draws, threshold: float, least: int) -> tuple[np.ndarray, dict[str, Any]]:
         """Return who survives all folds, and what a result says of the race; a gap counts as dropped there."""

@@ -115,7 +115,7 @@ def optimism_curve(
     if notes:
         warn(f"optimism_curve: {'; '.join(notes)}.")
     if draws is None:
-        weights = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
+        weights: Draws = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
     else:
         weights = given_draws(draws, cube)
     if rules.plain and chooser is found:

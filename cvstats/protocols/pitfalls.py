@@ -17,7 +17,7 @@ from cvstats.select import by_value
 
 from .common import fold_names
 from .nested import check_inner, labelled_like
-from .tuning import Inputs, best, choose, combined_score, eligible, over_batches, per_training_set
+from .tuning import Inputs, best, choose, combined_score, eligible, over_batches, penalised, per_training_set
 
 # implementation: preprocessing, choice, value for prediction, out-of-sample, internal coherence
 ROWS: dict[str, tuple[str, str, str, bool, bool]] = {
@@ -70,8 +70,8 @@ def implementations(
         NaN on the samples of the fold.
     inner : DataArray, optional
         Inner predictions (of [Pi1]), as `ncv` takes them. The choice is by the pooled inner error (19).
-        A coordinate ``penalty`` of `training`, `inner` or `resubstitution` (over configurations, outer folds), such as
-        that of the lasso in (9) to (12) and (18), is added to the error that chooses.
+        A coordinate ``penalty`` (over configurations, or configurations and outer folds) of any of these inputs, such
+        as that of the lasso in (9) to (12) and (18), is added to the error that chooses, and to no estimate.
     resubstitution : DataArray, optional
         Predictions of the rule trained on all samples for those samples, which (17) chooses the [CV2] value by.
     truth : DataArray, optional
@@ -174,7 +174,7 @@ def _table(inputs: Inputs, metric: Metric) -> xr.Dataset:
         if not bool(cube.notnull().any()):
             raise InputError(f"`{main}` holds no predictions: every value is NaN.")
         scores, allowed = score(cube, metric), eligible(cube)
-        overall = int(best(scores, allowed, metric))  # (13)
+        overall = int(best(penalised(scores, cube, metric), allowed, metric))  # (13)
         rows[f"{pi}-[CV1]"] = _Row(float(scores[overall]) if overall >= 0 else np.nan, np.array([[overall]]), overall)
         choices = {}
         if "fold" in cube.coords:

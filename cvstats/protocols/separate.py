@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
-from cvstats._results import call_text, describe, qualifiers, result
+from cvstats._results import QUALIFIERS, call_text, describe, result
 from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
 from cvstats.intervals import check_times
 from cvstats.judge import scored
@@ -365,7 +365,7 @@ def _estimates(
     warn_once(method, notes)
     call = call_text(method, prior=_shown(prior), level=level, times=times)
     limits = (level, "wilson" if binary(bound) else "percentile") if times else (np.nan, "none")
-    labels = qualifiers(method, bound.name, *limits)
+    labels: dict[str, Any] = dict(zip(QUALIFIERS, (method, bound.name, *limits), strict=True))
     out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
     if table is None:
         return out

@@ -49,12 +49,16 @@ def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.Data
     return index
 
 
+def penalised(scores: xr.DataArray, cube: xr.DataArray, metric: Metric) -> xr.DataArray:
+    """Return the scores that choose: worse by the cube's coordinate ``penalty``, where it has one."""
+    if "penalty" not in cube.coords:
+        return scores
+    return scores - metric.sign * cube["penalty"].astype(float).drop_vars(list(cube["penalty"].coords))
+
+
 def choose(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     """Return the position of the configuration that the pooled score of each batch chooses, less its penalty if any."""
-    scores = score(cube, metric)
-    if "penalty" in cube.coords:
-        scores = scores - metric.sign * cube["penalty"].astype(float).drop_vars(list(cube["penalty"].coords))
-    return best(scores, eligible(cube), metric)
+    return best(penalised(score(cube, metric), cube, metric), eligible(cube), metric)
 
 
 def readable(cube: xr.DataArray, metric: Metric) -> xr.DataArray:

@@ -19,14 +19,14 @@ from cvstats.formats import _report
 from cvstats.intervals import check_times
 from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, score
 from cvstats.protocols import PROTOCOLS
-from cvstats.protocols.bootstrap import Doubts, bbc
+from cvstats.protocols.bootstrap import bbc, doubts
 from cvstats.protocols.bootstrap_winner import winner
 from cvstats.protocols.nested import ncv
 from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.separate import prior_curve, prior_reweighted_cv, separate_cv
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.resample import Draws, Part, make_draws, units_of
+from cvstats.resample import Bootstrap, Draws, Part, make_draws
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
@@ -152,10 +152,10 @@ class Analysis:
     @property
     def within_class(self) -> bool:
         """Whether samples are drawn within class, because the metric needs every class and no group mixes them."""
-        return units_of(self.cube, self.metric, "auto")[1] is not None
+        return self.draws.strata is not None
 
     @cached_property
-    def draws(self) -> Draws:
+    def draws(self) -> Bootstrap:
         """The bootstrap that all parts share."""
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 
@@ -230,9 +230,8 @@ class Analysis:
     @cached_property
     def warned(self) -> list[str]:
         """The doubts, which several functions have, and then what else each of them warned of."""
-        doubts = Doubts()
-        doubts.add(self.cube, coverage(self.cube), self.metric, self.scores.values)
-        notes, said = doubts.notes(), "; ".join(doubts.notes())
+        notes = doubts([(self.cube, coverage(self.cube), self.metric, self.scores.values)])
+        said = "; ".join(notes)
         heard = self._heard if (self.results, self.decision) else []  # complete once everything is estimated
         rest = [text.replace(f": {said}; ", ": ") for text in heard if not text.endswith(f": {said}.")]
         return list(dict.fromkeys([*notes, *rest]))

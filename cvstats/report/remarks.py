@@ -10,7 +10,7 @@ import xarray as xr
 
 from cvstats._check import plain
 from cvstats.cube.arrays import coverage
-from cvstats.protocols.bootstrap import FEW_GROUPS, Doubts
+from cvstats.protocols.bootstrap import FEW_GROUPS, doubts
 from cvstats.tables.words import count, number, percent, printable, several, spread_of
 
 from .analysis import Analysis
@@ -35,10 +35,9 @@ def remarks_of(analysis: Analysis) -> list[Remark]:
 
 def looking_remarks(analysis: Analysis) -> list[Remark]:
     """Return what can be said from the predictions alone, before anything is estimated."""
-    doubts, design = Doubts(), analysis.design
-    doubts.add(analysis.cube, coverage(analysis.cube))
+    design, doubtful = analysis.design, doubts([(analysis.cube, coverage(analysis.cube), None, None)])
     parts = _sizes(design), _folds(design), _reading(analysis.source), _configurations(analysis.about)
-    return _sorted([*map(_care, doubts.notes()), *(remark for part in parts for remark in part)])
+    return _sorted([*map(_care, doubtful), *(remark for part in parts for remark in part)])
 
 
 def choice_words(analysis: Analysis) -> str:

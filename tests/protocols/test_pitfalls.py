@@ -365,3 +365,49 @@ def test_nested_cross_validation_is_pooled_in_one_way():
         assert float(ncv(lazy[0], "error_rate", inner=lazy[1], average="pooled").estimate) == float(nested.estimate)
         again = implementations(lazy[0], "error_rate", inner=lazy[1])
         np.testing.assert_array_equal(again.estimate, table.estimate)
+
+
+def test_penalties_choose_and_are_not_reported():
+    """Squared errors with the penalty of the lasso, as in (9), (11), (13), (17) and (18), by plain loops."""
+    rng = np.random.default_rng(5)
+    n, m, k = 12, 5, 3
+    label, fold = rng.normal(size=n), np.arange(n) % k
+    outer, leaked = (label[:, None] + rng.normal(size=(n, m)) for _ in range(2))
+    outside = fold[:, None, None] == np.arange(k)
+    training, inner = (np.where(outside, np.nan, label[:, None, None] + rng.normal(size=(n, m, k))) for _ in range(2))
+    sizes = {name: rng.uniform(0, 1, size=(m, k)) for name in ("training", "inner")}
+    whole = {name: rng.uniform(0, 1, size=m) for name in ("cube", "leaky", "resubstitution")}
+    values = np.arange(1.0, m + 1)
+    loss = {name: (part - label[:, None]) ** 2 for name, part in (("cube", outer), ("leaky", leaked))}
+
+    cubes = {
+        name: cs.as_cube(part, label, configurations=values, folds=fold, kind="value").assign_coords(
+            penalty=("configuration", whole[name])
+        )
+        for name, part in (("cube", outer), ("leaky", leaked), ("resubstitution", leaked))
+    }
+    dims = ("sample", "configuration", "outer_fold")
+    inside = {
+        name: xr.DataArray(part, dims=dims, coords={"configuration": values, "outer_fold": np.arange(k)}).assign_coords(
+            penalty=(dims[1:], sizes[name])
+        )
+        for name, part in (("training", training), ("inner", inner))
+    }
+    out = cs.implementations(cubes.pop("cube"), "mse", **cubes, **inside)
+
+    for pi, name in (("[Pi1]", "cube"), ("[Pi2]", "leaky")):
+        best = int(np.argmin(loss[name].mean(axis=0) + whole[name]))
+        row = out.sel(implementation=f"{pi}-[CV1]")
+        assert float(row.selected) == values[best]
+        np.testing.assert_allclose(row.estimate, loss[name][:, best].mean())
+    for choice, part in (("[CV2]", training), ("[CV3]", inner)):
+        name, total, chosen = "training" if choice == "[CV2]" else "inner", 0.0, []
+        for j in range(k):
+            error = np.nanmean((part[:, :, j] - label[:, None]) ** 2, axis=0) + sizes[name][:, j]
+            chosen.append(int(np.argmin(error)))
+            total += loss["cube"][fold == j, chosen[-1]].sum()
+        row = out.sel(implementation=f"[Pi1]-{choice}")
+        np.testing.assert_array_equal(row.chosen, values[chosen])
+        np.testing.assert_allclose(row.estimate, total / n)
+    full = int(np.argmin(loss["leaky"].mean(axis=0) + whole["resubstitution"]))
+    assert float(out.selected.sel(implementation="[Pi1]-[CV2]")) == values[full]
