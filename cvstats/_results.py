@@ -89,9 +89,11 @@ def call_text(function: str, **arguments: object) -> str:
     for name, value in arguments.items():
         if value is None:
             continue
-        if isinstance(value, (str, int, float, bool, np.integer, np.floating, tuple)):
+        if isinstance(value, (str, bool, tuple)):
+            text = repr(value)
+        elif isinstance(value, (int, float, np.integer, np.floating)):
             exact = whole(value)
-            text = repr(plain(value) if exact is None else exact)
+            text = repr(float(value) if exact is None else exact)
         else:
             text = f"<{getattr(value, '__name__', type(value).__name__)}>"
         shown.append(f"{name}={text}")

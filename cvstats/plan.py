@@ -16,8 +16,9 @@ from .intervals import Evidence, get_method, interval_limits
 from .judge import Rules, decide
 from .judge.asked import stand_in
 from .metrics import Metric, metrics_of, score
-from .protocols.bootstrap import Request, Run, warn_once
+from .protocols.bootstrap import Request
 from .protocols.bootstrap_winner import estimator_of, winner_run
+from .protocols.common import Run, warn_once
 from .resample import label_check, make_draws
 
 LEAST = 5  # samples below which there are no limits

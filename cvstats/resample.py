@@ -223,11 +223,8 @@ class Memory(Draws):
             if number not in self._pieces:
                 self._pieces[number] = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
         wanted = slice(start - first * PIECE, stop - first * PIECE)
-        if last - first == 1:
-            counts, redrawn = self._pieces[first]
-            return counts[wanted], redrawn[wanted]
-        parts = zip(*(self._pieces[number] for number in range(first, last)), strict=True)
-        counts, redrawn = (np.concatenate(each)[wanted] for each in parts)
+        pieces = zip(*(self._pieces[number] for number in range(first, last)), strict=True)
+        counts, redrawn = (np.concatenate(each)[wanted] for each in pieces)
         return counts, redrawn
 
 
@@ -280,20 +277,20 @@ def make_draws(
     the class ratio from a metric that depends on it. Classes that were sampled separately have sizes fixed in advance,
     so their samples are always drawn within class.
     """
-    automatic, separate = isinstance(strata, str) and strata == "auto", "partner" in cube.dims
+    automatic = isinstance(strata, str) and strata == "auto"
     if automatic:
         within = metric.requires in CLASS_NEEDS and metric.ratio_free and cube["label"].dims == ("sample",)
         strata = "label" if within else None
-    group = codes_of(cube, None, "groups") if "group" in cube.coords else None
-    layer = None if strata is None else codes_of(cube, strata, "strata")
-    if group is not None and layer is not None:
+    group = layer = None
+    if strata is not None or "group" in cube.coords:
+        group, layer = codes_of(cube, None, "groups"), codes_of(cube, strata, "strata")
         try:
             check_nested(group, layer)
         except InputError:
             if not automatic:
                 raise
             layer = None  # groups that mix classes cannot be drawn within them; unusable draws are drawn again
-    if separate:
+    if "partner" in cube.dims:
         label = pd.factorize(cube["label"].values)[0]
         layer = label if layer is None else np.unique(layer * (label.max() + 1) + label, return_inverse=True)[1]
         check_nested(group, layer)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ._results import names_of
 from .kernels import Problem
 from .kernels.mixing import Candidates, complete
 from .kernels.sums import settled
+
+if TYPE_CHECKING:
+    from .adjust import Adjustment
 
 
 class Select(Protocol):
@@ -372,6 +375,28 @@ class _Own(Mixture):
 
 
 @dataclass(frozen=True)
+class Rules:
+    """How a draw chooses, and how the work is cut: options that travel together."""
+
+    select: Select | Mixture = select_best
+    ties: str = "random"
+    seed: int = 0  # of the tie keys
+    batch: int | None = None  # draws at a time
+    progress: bool = False
+    adjust: Adjustment | None = None  # what is done with predictions, learned in every draw anew
+    average: str = "pooled"  # over which samples choosing scores: all, or each fold
+    plain: bool = field(init=False)  # whether one configuration is picked by its pooled score, and nothing else is done
+
+    def __post_init__(self) -> None:
+        check_option(self.ties, ("random", "first"), "ties")
+        check_option(self.average, ("pooled", "fold"), "average")
+        if self.batch is not None:
+            object.__setattr__(self, "batch", check_count(self.batch, "batch"))
+        plain = self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
+        object.__setattr__(self, "plain", plain)
+
+
+@dataclass(frozen=True)
 class Choice:
     """The configuration that all data choose, and the scores that chose it."""
 
@@ -393,6 +418,19 @@ def choose(
         index = -1 if np.isnan(value) else index  # nothing is chosen by an undefined score
     label = known.names[index] if index >= 0 else names_of(known.names, index)[()]
     return Choice(label, index, value, values, known.eligible)
+
+
+def picked(
+    select: Select | Mixture, table: np.ndarray, direction: str, variance: np.ndarray, known: Problem
+) -> np.ndarray:
+    """Return the winner of each draw (row of scores) among the eligible configurations, by the caller's strategy."""
+    assert not isinstance(select, Mixture)
+    complexity = None if known.complexity is None else known.complexity[known.eligible]
+    error = np.sqrt(variance) if needs_std_error(select) else None
+    index = np.asarray(select(table, direction=direction, std_error=error, complexity=complexity))
+    if index.shape != (len(table),) or index.dtype.kind not in "iu":
+        raise InputError("`select` must return one index per row of scores, along the last axis.")
+    return index
 
 
 def needs_std_error(select: Select | Mixture) -> bool:

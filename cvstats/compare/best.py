@@ -14,7 +14,7 @@ from cvstats.judge import Rules, scored
 from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, never_chooses, score
-from cvstats.protocols.bootstrap import warn_once
+from cvstats.protocols.common import warn_once
 from cvstats.resample import given_draws, make_draws, unit_count
 
 from .contrasts import check_draws

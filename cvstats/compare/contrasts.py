@@ -17,8 +17,7 @@ from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, ver
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
-from cvstats.protocols.bootstrap import warn_once
-from cvstats.protocols.common import final_choice
+from cvstats.protocols.common import final_choice, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Mixture, ranking, select_best

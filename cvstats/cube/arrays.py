@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +24,7 @@ from cvstats.kernels.threads import ticker
 
 from .align import Labelled, map_along
 from .blocks import over_blocks, whole_columns
+from .gaps import Report, report, reported
 from .partners import models
 from .values import unique
 
@@ -117,18 +118,6 @@ def check_form(cube: xr.DataArray) -> str:
         _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
-
-
-def folds_of(cube: xr.DataArray, what: str) -> xr.DataArray:
-    """Return the fold coordinate, or say why it is not what by-fold averages need."""
-    if "fold" not in cube.coords:
-        raise InputError(f"{what} needs the coordinate 'fold'; give as_cube(..., folds=...).")
-    if "configuration" in cube["fold"].dims:
-        raise InputError(
-            f"{what} compares configurations fold by fold, but they were split in different ways (coordinate 'fold' "
-            "has the dimension 'configuration'). Pooled methods take such cubes: cvt, bbc and winner as they are."
-        )
-    return cube["fold"]
 
 
 def _check_horizon(cube: xr.DataArray, kind: str) -> None:
@@ -326,7 +315,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
     if lazy or not look:
         return data
     gaps = check_values(data.p, data.kind, n_classes, metric=data.finite, samples=coords["sample"].values)
-    return _surveyed(data, [_report(data)]) if gaps else replace(data, gaps=False)
+    return reported(data, [report(data)]) if gaps else replace(data, gaps=False)
 
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
@@ -339,55 +328,12 @@ def problem(cube: xr.DataArray, metric: Metric) -> Problem:
     return replace(data, gaps=gaps)
 
 
-@dataclass(frozen=True)
-class Report:
-    """What one block of configurations says about missing predictions."""
-
-    somebody: np.ndarray | None  # (n,) whether some configuration of the block has a prediction; None: all have
-    count: np.ndarray  # (m,) samples that the configuration predicted in some repeat
-    missing: np.ndarray  # (m,) missing predictions, repeats counted
-
-
 def report_on(data: Problem) -> Report:
     """Check the values of a block in memory and report what is missing, in one pass where nothing is."""
     n, m = data.p.shape[-3:-1]
     if check_values(data.p, data.kind, data.n_classes, metric=data.finite):
-        return _report(data)
+        return report(data)
     return Report(None, np.full(m, n), np.zeros(m, int))
-
-
-def _report(data: Problem) -> Report:
-    filled = data.filled()
-    some = np.asarray(filled.any(axis=2))
-    return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
-
-
-def _surveyed(data: Problem, reports: Sequence[Report]) -> Problem:
-    """Return the problem with what the reports of all its blocks say of missing predictions."""
-    n, m, repeats = data.p.shape[-3:]
-    some = [part.somebody for part in reports if part.somebody is not None]
-    if not some:
-        return replace(data, gaps=False)
-    rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
-    count = np.concatenate([part.count for part in reports])
-    missing = np.concatenate([part.missing for part in reports])
-    total = int(rows.sum())
-    eligible = complete(count, total) if data.compete or not total else np.ones(m, bool)
-    gaps = bool((missing[eligible] > (n - total) * repeats).any())
-    return replace(data, rows=rows, eligible=eligible, gaps=gaps)
-
-
-def complete(count: np.ndarray, total: int) -> np.ndarray:
-    """Return which configurations predicted all samples (`count` each, `total` by any); raise when none did."""
-    if not total:
-        raise InputError("`cube` holds no predictions: every value is NaN.")
-    eligible = np.asarray(count == total)
-    if not eligible.any():
-        raise InputError(
-            "no configuration predicted every sample that any configuration predicted, so none may be selected; "
-            f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
-        )
-    return eligible
 
 
 def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
@@ -436,18 +382,15 @@ def map_blocks(
 
 
 def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: str) -> tuple[Problem, list[T]]:
-    known, tell = replace(data, gaps=bool(data.gaps)), data.gaps is None
-    pairs = _pass(work, known, pick, progress, tell)
-    if tell:
-        known = _surveyed(data, [report for report, _ in pairs if report is not None])
-        if known.gaps or not (known.rows.all() and known.eligible.all()):
-            pairs = _pass(work, known, pick, progress)
+    known, unsure = replace(data, gaps=bool(data.gaps)), data.gaps is None
+    for tell in (True, False) if unsure else (False,):
+        job = _Job(work, replace(known, p=None), tell)
+        pairs = over_blocks(job, known.p, known.eligible if pick is None else pick, progress)
+        if tell:
+            known = reported(data, [report for report, _ in pairs if report is not None])
+            if not known.gaps and known.rows.all() and known.eligible.all():
+                break
     return known, [value for _, value in pairs]
-
-
-def _pass(work: Work[T], known: Problem, pick: np.ndarray | None, progress: str, tell: bool = False) -> list[Any]:
-    job = _Job(work, replace(known, p=None), tell)
-    return over_blocks(job, known.p, known.eligible if pick is None else pick, progress)
 
 
 @dataclass(frozen=True)

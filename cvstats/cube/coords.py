@@ -130,3 +130,15 @@ def _by_sample(values: Any, argument: str, to: xr.Dataset) -> xr.Variable:
         if dim in values.indexes and dim in to.dims:
             check_unique(values.indexes[dim], f"`{argument}` has duplicate {dim} ids")
     return aligned(values, to, argument, values.dims, owner="`predictions`").variable
+
+
+def folds_of(cube: xr.DataArray, what: str) -> xr.DataArray:
+    """Return the fold coordinate, or say why it is not what by-fold averages need."""
+    if "fold" not in cube.coords:
+        raise InputError(f"{what} needs the coordinate 'fold'; give as_cube(..., folds=...).")
+    if "configuration" in cube["fold"].dims:
+        raise InputError(
+            f"{what} compares configurations fold by fold, but they were split in different ways (coordinate 'fold' "
+            "has the dimension 'configuration'). Pooled methods take such cubes: cvt, bbc and winner as they are."
+        )
+    return cube["fold"]

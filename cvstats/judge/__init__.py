@@ -19,10 +19,10 @@ from cvstats.cube.arrays import check_form, map_batches, problem_on, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, bound_metric, metrics_of
 from cvstats.resample import Draws, given_draws
-from cvstats.select import Mixture, Select, select_best
+from cvstats.select import Mixture, Rules, Select, select_best
 
 from .asked import adjustment_of, problem_of
-from .loop import Decision, Outcome, Rules, decide, scored
+from .loop import Decision, Outcome, decide, scored
 from .scorers import mixed_score
 from .verdicts import Setting, Verdict, Verdicts, unseen_cost, verdicts
 

@@ -15,8 +15,7 @@ from cvstats.cube.partners import models
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric
 from cvstats.metrics.scoring import fold_members
-
-from .loop import Rules
+from cvstats.select import Rules
 
 NEEDS = ("", "positive", "negative", "classes", "spread", "pairs")  # of the labels of a draw, the strongest last
 

@@ -7,47 +7,24 @@ judged, so that blocks may live anywhere and merge exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError, check_count, check_option
-from cvstats.adjust import Adjustment, Fitted
+from cvstats.adjust import Fitted
 from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric
 from cvstats.resample import ATTEMPTS, QUANTUM, Draws
-from cvstats.select import Mixture, Select, beats, label_keys, needs_std_error, select_best, winners
+from cvstats.select import Mixture, Rules, beats, label_keys, picked, select_best, winners
 
 from .scorers import candidates, choosing_kernel, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
 CACHED = 1_000_000  # values of a metric that stay in the cache while draws pass by
 Tick = Callable[..., Any] | None
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a draw chooses, and how the work is cut: options that travel together."""
-
-    select: Select | Mixture = select_best
-    ties: str = "random"
-    seed: int = 0  # of the tie keys
-    batch: int | None = None  # draws at a time
-    progress: bool = False
-    adjust: Adjustment | None = None  # what is done with predictions, learned in every draw anew
-    average: str = "pooled"  # over which samples choosing scores: all, or each fold
-    plain: bool = field(init=False)  # whether one configuration is picked by its pooled score, and nothing else is done
-
-    def __post_init__(self) -> None:
-        check_option(self.ties, ("random", "first"), "ties")
-        check_option(self.average, ("pooled", "fold"), "average")
-        if self.batch is not None:
-            object.__setattr__(self, "batch", check_count(self.batch, "batch"))
-        plain = self.adjust is None and self.average == "pooled" and not isinstance(self.select, Mixture)
-        object.__setattr__(self, "plain", plain)
 
 
 @dataclass(frozen=True)
@@ -167,7 +144,7 @@ def decide(
             variance = np.maximum(best.deviation[1] - best.deviation[0] ** 2 / count, 0.0) / (count - 1)
     place = best.place
     if not best_wins:
-        place = places[_selected(rules, metric, best.table, variance, known)]
+        place = places[picked(rules.select, best.table, metric.direction, variance, known)]
     place = np.where(best.usable & ~np.isnan(best.best), place, -1)
     value = best.value
     usable = place >= 0
@@ -324,17 +301,6 @@ def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
     )
-
-
-def _selected(rules: Rules, metric: Metric, table: np.ndarray, variance: np.ndarray, known: Problem) -> np.ndarray:
-    """Return the winner of each draw among the eligible configurations, by the caller's strategy."""
-    assert not isinstance(rules.select, Mixture)
-    complexity = None if known.complexity is None else known.complexity[known.eligible]
-    error = np.sqrt(variance) if needs_std_error(rules.select) else None
-    index = np.asarray(rules.select(table, direction=metric.direction, std_error=error, complexity=complexity))
-    if index.shape != (len(table),) or index.dtype.kind not in "iu":
-        raise InputError("`select` must return one index per row of scores, along the last axis.")
-    return index
 
 
 def _judge_apart(

@@ -19,8 +19,9 @@ from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
 from cvstats.metrics.curves import together
 from cvstats.resample import Draws
+from cvstats.select import Rules
 
-from .loop import CELLS, Decision, Rules, spans
+from .loop import CELLS, Decision, spans
 from .scorers import adjusted, choosing_kernel, mixable
 
 MANY = 8  # draws that a winner must have on average to be sorted once for all of them

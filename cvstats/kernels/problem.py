@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
+MANY = 8  # classes
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -166,6 +167,12 @@ class LabelCheck:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
         w = weights if self.weight is None else weights * self.weight
         if self.requires in CLASS_NEEDS and (codes := self.codes()):
+            if len(codes) > MANY:  # linear in the classes, as a product with all of them would not be
+                order = np.argsort(self.y, kind="stable")
+                first = np.searchsorted(self.y[order], [*codes, len(codes)])
+                if (first[1:] == first[:-1]).any():
+                    return np.zeros(len(w), bool)
+                return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
             kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
             member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
             return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))

@@ -137,12 +137,11 @@ class Metric:
     sign: int = field(init=False)  # +1 when higher is better, -1 when lower is (or neither)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sign", 1 if self.direction == "maximize" else -1)
-        object.__setattr__(self, "middle", np.mean if self.target is None else np.median)
-        best, worst = self.range[::-1] if self.sign > 0 else self.range
-        scale = "none" if not np.isfinite(best) else "unit" if np.isfinite(worst) else "log"
-        object.__setattr__(self, "scale", self.scale or scale)
-        object.__setattr__(self, "words", self.words or self.name.replace("_", " "))
+        sign, middle = 1 if self.direction == "maximize" else -1, np.mean if self.target is None else np.median
+        best, worst = self.range[::-1] if sign > 0 else self.range
+        scale = self.scale or ("none" if not np.isfinite(best) else "unit" if np.isfinite(worst) else "log")
+        words = self.words or self.name.replace("_", " ")
+        self.__dict__.update(sign=sign, middle=middle, scale=scale, words=words)  # the class is frozen
 
     def __call__(self, cube: xr.DataArray, *, average: str = "pooled") -> xr.DataArray:
         """Return the metric of each configuration; see `score`.

@@ -12,8 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, folds_of, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
+from cvstats.cube.coords import folds_of
 from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem
 

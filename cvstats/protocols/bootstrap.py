@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats._check import Rng, check_level, entropy, listened, show, warn
+from cvstats._check import Rng, check_level, entropy, listened, show
 from cvstats._results import QUALIFIERS, call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
@@ -24,7 +24,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
-from .common import fold_columns, like_groups, split_across
+from .common import Case, Run, decided_on, fold_columns, like_groups, split_across, warn_once
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
@@ -116,30 +116,6 @@ class Request:
         object.__setattr__(self, "times", times)
         simple = self.rules.plain and self.metrics == (self.by,) and self.subgroup is None
         object.__setattr__(self, "simple", simple)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One bootstrap on a cube without batch dims, and what the interval of each metric needs of it."""
-
-    out: Outcome
-    choice: Choice
-    final: Decision
-    cases: list[Case]  # by metric and, with a subgroup, by level: the level, then all others
-    draws: Draws
-    subgroup: Subgroup | None = None
-
-
-@dataclass(frozen=True)
-class Case:
-    """How one metric judges, draw by draw and in the end."""
-
-    evidence: Evidence
-    value: np.ndarray  # (draw,) NaN where undefined
-    pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
-    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
-    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
 
 
 @protocol(
@@ -291,12 +267,6 @@ def finished(method: str, asked: Request, out: xr.Dataset, cube: xr.DataArray, *
         out = out.assign_coords(by=asked.by.name)
     level, interval = asked.level, asked.interval.name
     return result(out, method=method, metric=names[0], conf_level=level, interval=interval, call=call, cube=cube)
-
-
-def warn_once(function: str, notes: list[str]) -> None:
-    """Issue one warning with all that must be known, each note once."""
-    if notes:
-        warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
 
 
 def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run:
@@ -472,10 +442,3 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
         coords[run.subgroup.name] = run.subgroup.levels
         variables |= run.subgroup.variables(out.problem, variables)
     return xr.Dataset(variables, coords=coords)
-
-
-def decided_on(final: Decision) -> dict[str, Any]:
-    """Return the variables that say what was decided beside a configuration's name."""
-    share = {} if final.share is None else {"share": ("configuration", final.share[0])}
-    learned = {} if final.fitted is None else final.fitted.parameters
-    return {**share, **{name: float(value[0]) for name, value in learned.items()}}

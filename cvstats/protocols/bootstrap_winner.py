@@ -21,7 +21,8 @@ from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
 
-from .bootstrap import Case, Request, Run, assemble, bootstrap_run, finished
+from .bootstrap import Request, assemble, bootstrap_run, finished
+from .common import Case, Run
 from .nested import check_inner
 from .registry import needs_folds, needs_repeats, protocol
 

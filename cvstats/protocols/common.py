@@ -1,22 +1,65 @@
-"""What many protocols need: the choice on all samples, and folds and what they split."""
+"""What many protocols need: a bootstrap and its cases, the choice on all samples, and folds and what they split."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from cvstats._check import warn
 from cvstats.cube.arrays import coverage, problem_on
-from cvstats.judge import Rules, decide
+from cvstats.intervals import Evidence
+from cvstats.judge import Decision, Outcome, Rules, decide
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, never_chooses, score
-from cvstats.resample import make_draws
+from cvstats.resample import Draws, make_draws
 from cvstats.select import Choice, Mixture, Select, choose, needs_std_error, select_best
+
+if TYPE_CHECKING:
+    from .subgroups import Subgroup
 
 SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs outside a bootstrap
 CHANCE = 1e-3  # how likely a coordinate may be never split by luck and still not look like a group
+
+
+@dataclass(frozen=True)
+class Run:
+    """One bootstrap on a cube without batch dims, and what the interval of each metric needs of it."""
+
+    out: Outcome
+    choice: Choice
+    final: Decision
+    cases: list[Case]  # by metric and, with a subgroup, by level: the level, then all others
+    draws: Draws
+    subgroup: Subgroup | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one metric judges, draw by draw and in the end."""
+
+    evidence: Evidence
+    value: np.ndarray  # (draw,) NaN where undefined
+    pooled: float  # the naive value when samples are pooled, which optimism is measured from
+    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
+    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
+    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
+
+
+def warn_once(function: str, notes: list[str]) -> None:
+    """Issue one warning with all that must be known, each note once."""
+    if notes:
+        warn(f"{function}: {'; '.join(dict.fromkeys(note.rstrip('.') for note in notes))}.")
+
+
+def decided_on(final: Decision) -> dict[str, Any]:
+    """Return the variables that say what was decided beside a configuration's name."""
+    share = {} if final.share is None else {"share": ("configuration", final.share[0])}
+    learned = {} if final.fitted is None else final.fitted.parameters
+    return {**share, **{name: float(value[0]) for name, value in learned.items()}}
 
 
 def final_choice(

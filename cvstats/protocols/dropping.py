@@ -13,7 +13,8 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, check_count, check_level, entropy, is_number, show
 from cvstats._results import call_text, names_of, result
-from cvstats.cube.arrays import check_cube, check_form, folds_of, map_batches, map_blocks, problem_on
+from cvstats.cube.arrays import check_cube, check_form, map_batches, map_blocks, problem_on
+from cvstats.cube.coords import folds_of
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
@@ -21,8 +22,8 @@ from cvstats.metrics import Metric, bound_metric, never_chooses, score
 from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
 from cvstats.select import Select, needs_std_error, select_best
 
-from .bootstrap import Request, assemble, bootstrap_run, doubts, warn_once
-from .common import final_choice
+from .bootstrap import Request, assemble, bootstrap_run, doubts
+from .common import final_choice, warn_once
 from .registry import needs_folds, protocol
 
 

@@ -11,7 +11,8 @@ import xarray as xr
 from cvstats._check import InputError, check_count, check_dim, nearest, show, warn
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.arrays import check_cube, folds_of
+from cvstats.cube.arrays import check_cube
+from cvstats.cube.coords import folds_of
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, get_metric, score
 

@@ -18,7 +18,8 @@ from cvstats.formats.scores import by_number, long_scores, partitioned, read_fra
 from cvstats.metrics import Metric, get_metric
 from cvstats.metrics.base import DIRECTIONS
 
-from .bootstrap import bbc, warn_once
+from .bootstrap import bbc
+from .common import warn_once
 from .registry import protocol
 
 FEWEST = 4  # folds

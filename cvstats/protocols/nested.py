@@ -11,13 +11,14 @@ import xarray as xr
 from cvstats._check import InputError, check_option, listened, show
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.arrays import check_cube, complete, folds_of, map_batches
+from cvstats.cube.arrays import check_cube, map_batches
+from cvstats.cube.coords import folds_of
+from cvstats.cube.gaps import complete
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
-from .bootstrap import warn_once
-from .common import final_choice, fold_names, said
+from .common import final_choice, fold_names, said, warn_once
 from .registry import needs_folds, protocol
 from .tuning import combined_score, present
 

@@ -10,7 +10,8 @@ import xarray as xr
 from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
-from cvstats.cube.arrays import check_cube, folds_of
+from cvstats.cube.arrays import check_cube
+from cvstats.cube.coords import folds_of
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
 from cvstats.select import by_value

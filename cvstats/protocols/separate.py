@@ -18,7 +18,7 @@ from cvstats.judge import scored
 from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior
 from cvstats.resample import Bootstrap, Given, codes_of
 
-from .bootstrap import warn_once
+from .common import warn_once
 from .registry import needs_no_partners, needs_partners, protocol
 
 PriorGiven = float | Mapping[Any, Any] | Any

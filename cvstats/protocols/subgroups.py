@@ -16,7 +16,8 @@ from cvstats.kernels import Problem
 from cvstats.kernels.holm import holm
 
 if TYPE_CHECKING:
-    from .bootstrap import Case, Request, Run
+    from .bootstrap import Request
+    from .common import Case, Run
 
 LEAST = 5  # samples of a class (or in all, where there are none) below which a level is not judged
 

@@ -7,7 +7,8 @@ import xarray as xr
 
 from cvstats._check import warn
 from cvstats._results import call_text, result
-from cvstats.cube.arrays import check_cube, folds_of, map_batches
+from cvstats.cube.arrays import check_cube, map_batches
+from cvstats.cube.coords import folds_of
 from cvstats.metrics import Metric, bound_metric, check_average
 from cvstats.metrics.scoring import fold_scores
 

@@ -20,8 +20,7 @@ from cvstats.metrics.scoring import fold_scores
 from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
-from .bootstrap import decided_on, warn_once
-from .common import SE_DRAWS, counted, final_choice, said
+from .common import SE_DRAWS, counted, decided_on, final_choice, said, warn_once
 from .registry import needs_repeats, protocol
 
 

@@ -1,0 +1,55 @@
+"""What is missing in a cube: who predicted what, block by block, and which configurations may then win."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cvstats._check import InputError
+from cvstats.kernels import Problem
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one block of configurations says about missing predictions."""
+
+    somebody: np.ndarray | None  # (n,) whether some configuration of the block has a prediction; None: all have
+    count: np.ndarray  # (m,) samples that the configuration predicted in some repeat
+    missing: np.ndarray  # (m,) missing predictions, repeats counted
+
+
+def report(data: Problem) -> Report:
+    """Report what is missing in a block in memory."""
+    filled = data.filled()
+    some = np.asarray(filled.any(axis=2))
+    return Report(np.asarray(some.any(axis=1)), some.sum(axis=0), (~filled).sum(axis=(0, 2)))
+
+
+def reported(data: Problem, reports: Sequence[Report]) -> Problem:
+    """Return the problem with what the reports of all its blocks say of missing predictions."""
+    n, m, repeats = data.p.shape[-3:]
+    some = [part.somebody for part in reports if part.somebody is not None]
+    if not some:
+        return replace(data, gaps=False)
+    rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
+    count = np.concatenate([part.count for part in reports])
+    missing = np.concatenate([part.missing for part in reports])
+    total = int(rows.sum())
+    eligible = complete(count, total) if data.compete or not total else np.ones(m, bool)
+    gaps = bool((missing[eligible] > (n - total) * repeats).any())
+    return replace(data, rows=rows, eligible=eligible, gaps=gaps)
+
+
+def complete(count: np.ndarray, total: int) -> np.ndarray:
+    """Return which configurations predicted all samples (`count` each, `total` by any); raise when none did."""
+    if not total:
+        raise InputError("`cube` holds no predictions: every value is NaN.")
+    eligible = np.asarray(count == total)
+    if not eligible.any():
+        raise InputError(
+            "no configuration predicted every sample that any configuration predicted, so none may be selected; "
+            f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
+        )
+    return eligible
