@@ -45,7 +45,7 @@ def growth_rows(table: dict[str, dict[str, object]], metric: str) -> list[Row]:
             f"4x {axis}, {metric}",
             "the smaller size",
             float(found["fourfold"]),  # type: ignore[arg-type]
-            5.5,
+            4.6,
             False,
             float(found["seconds"][-1]),  # type: ignore[index]
             f"log-log slope {found['slope']:.2f}",

@@ -309,6 +309,7 @@ def test_comparison_plots_are_here_too():
     assert cs.plot_critical_difference is plot_critical_difference
 
 
+@pytest.mark.slow
 def test_no_global_state():
     code = (
         "import sys, cvstats as cs\n"

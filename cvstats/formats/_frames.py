@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
 
 def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
     """Raise unless column names are unique and look like names, and there are at least so many."""
-    twice = [column for column in dict.fromkeys(header) if list(header).count(column) > 1]
+    twice = [column for column, times in Counter(header).items() if times > 1]
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
     if len(header) < least:

@@ -16,7 +16,7 @@ from conformance import run
 HERE = Path(__file__).parent
 
 
-LONG = ("clinical", "curves", "decisions", "protocols")
+LONG = ("clinical", "curves", "decisions", "folds", "protocols", "separate")
 VECTORS = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow][path.stem not in LONG :]) for path in run.files()]
 
 

@@ -38,6 +38,7 @@ def test_every_container_has_the_same_hash(name, suffix, tmp_path):
     assert cube_hash(cs.read_predictions(tmp_path / f"x{suffix}", positive=positive)) == cube_hash(cube)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_no_order_matters(data):

@@ -173,6 +173,7 @@ def test_figures_of_vignettes_have_captions(path):
     assert captions >= drawn
 
 
+@pytest.mark.slow
 def test_five_lines_from_scikit_learn_run(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from sklearn.datasets import load_iris
@@ -189,6 +190,7 @@ def test_five_lines_from_scikit_learn_run(tmp_path, monkeypatch):
     assert "n_neighbors=5" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_ten_lines_of_the_readme_run(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     text = (ROOT / "README.md").read_text(encoding="utf-8")

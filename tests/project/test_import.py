@@ -46,6 +46,7 @@ def test_star_import_names_are_real():
     assert set(cs.__all__) <= set(dir(cs))
 
 
+@pytest.mark.slow
 def test_making_and_scoring_a_cube_is_light():
     code = "import cvstats as cs\nc = cs.as_cube([[0.9], [0.2], [0.7]], [1, 0, 1])\ncs.auc(c), cs.accuracy(c)"
     assert not loaded_after(code) & {"statsmodels", "matplotlib", "sklearn", "scipy.stats"}  # xarray itself loads dask

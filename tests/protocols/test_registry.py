@@ -66,6 +66,7 @@ def test_a_protocol_from_outside(monkeypatch):
     assert half(1, 2) == 1
 
 
+@pytest.mark.slow
 def test_reading_the_registry_is_light():
     heavy = "{'scipy.stats', 'statsmodels'} & set(sys.modules)"
     code = f"import sys; from cvstats.protocols import PROTOCOLS; sys.exit(bool({heavy}))"

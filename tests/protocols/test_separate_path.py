@@ -40,6 +40,7 @@ def test_numbers_of_the_table_are_those_of_plain_loops_in_r():
     np.testing.assert_allclose(cs.score(cube, "auc"), theirs["auc"], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_table(tmp_path, capsys):
     page, table = tmp_path / "report.html", str(FILES / "separate_lda.csv")
     asked = ["--positive", "virginica", "--prior", "virginica=.02", "--draws", "200"]
@@ -62,6 +63,7 @@ def test_a_report_of_the_table(tmp_path, capsys):
     assert "For a population with class probabilities virginica 0.02 the class errors, which every pair" in again
 
 
+@pytest.mark.slow
 def test_reports_without_a_prior_and_of_ordinary_folds(tmp_path):
     separate = cs.read_predictions(FILES / "separate_lda.csv", positive="virginica")
     text = cs.report_text(separate, times=200)

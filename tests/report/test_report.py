@@ -128,6 +128,7 @@ def test_sections_and_numbers(html, analysis):
         assert f"https://doi.org/{doi}" in html
 
 
+@pytest.mark.slow
 def test_same_analysis_same_bytes(analysis, html):
     assert render_html(ReportPage(analysis, preprocessing="inside")) == html
 
