@@ -214,6 +214,7 @@ def _enlarged(evidence: Evidence, ratio: float) -> Evidence:
         naive=evidence.estimate + (evidence.naive - evidence.estimate) / root,
         variance=evidence.variance / ratio,
         n=round(evidence.n * ratio),
+        samples=round(evidence.samples * ratio),
         smallest_class=round(evidence.smallest_class * ratio),
         kept=None if kept is None else kept.mean() + (kept - kept.mean()) / root,
     )

@@ -56,7 +56,7 @@ METHODS: dict[str, Callable[..., xr.Dataset]] = {
     "separate_cv": lambda cube, prior, seed: cs.separate_cv(cube, prior=prior, times=200, rng=seed),
     "classical_cv": lambda cube, prior, seed: cs.classical_cv(cube, times=200, rng=seed),
     "prior_reweighted_cv": lambda cube, prior, seed: cs.prior_reweighted_cv(cube, prior=prior, times=200, rng=seed),
-    "contrast": lambda cube, a, b, seed: cs.contrast(cube, "accuracy", a=a, b=b, times=200, rng=seed),
+    "contrast": lambda cube, a, b, seed: cs.contrast(cube, "accuracy", a=a, b=b, regime="holdout", times=200, rng=seed),
     "best_set": lambda cube, seed: cs.best_set(cube, "accuracy", times=300, rng=seed),
     "threshold": lambda cube, seed: cs.winner(cube, "youden", adjust=cs.cut("youden"), times=100, rng=seed),
     "ensemble": lambda cube, seed: cs.winner(cube, "mse", select=cs.ensemble(20), times=100, rng=seed),

@@ -248,7 +248,7 @@ def _show_contrast(options: argparse.Namespace, found: xr.Dataset) -> None:
         chosen = found.get(f"selected_{side}")
         who = "" if chosen is None else f", selected {words.printable(chosen.item())}"
         write(f"{side}: {words.number(found[f'estimate_{side}'], digits)}{who}")
-    write(f"Seed {options.seed}, {options.draws} draws.")
+    write(f"About {found.attrs['about']}. Seed {options.seed}, {options.draws} draws.")
 
 
 def describe(options: argparse.Namespace) -> None:

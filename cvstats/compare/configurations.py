@@ -17,11 +17,15 @@ from cvstats.metrics import bound_metric
 from .batch import in_cells
 from .location import wald
 
+# what a result says it is about; the summary repeats it
+MODELS = "these fitted models, not the methods that made them; contrast() is about methods"
+
 
 def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: str = "exact") -> xr.Dataset:
-    """Test whether two configurations have the same accuracy on the same samples.
+    """Test whether two fitted models have the same accuracy on the same samples.
 
-    Only samples that one of them gets right and the other wrong count. Under the null hypothesis the number
+    Models are taken as given: whether the two *methods*, trained on other samples, would differ is the question of
+    `contrast`. Only samples that one of them gets right and the other wrong count. Under the null hypothesis the number
     ``n_a`` that only `a` gets right is binomial with probability 1/2 out of ``n_a + n_b``.
 
     Parameters
@@ -42,8 +46,9 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
 
     Notes
     -----
-    Where the two never differ, p is 1. Samples are taken as independent and the models as given: with repeats,
-    clusters or case weights use `contrast`.
+    Where the two never differ, p is 1. Samples are taken as independent: with repeats, clusters or case weights use
+    `contrast`. Of cross-validated predictions, equal methods are called different in 2 to 17 % of data sets at the 5 %
+    level (exact).
 
     References
     ----------
@@ -90,15 +95,19 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
         test = {"statistic": statistic, "df": df, "p_value": p_value if n else np.nan}
         return xr.Dataset({"estimate": difference, "std_error": error, **test, "n_a": n_a, "n_b": n_b, "n": n})
 
-    name = "McNemar test" + ("" if distribution == "chi2" else f" ({distribution})")
+    name = "McNemar test (fitted models)" if distribution == "chi2" else f"McNemar test ({distribution}, fitted models)"
     call = call_text("mcnemar_test", a=a, b=b, distribution=distribution)
-    return result(map_batches(one, cube), method=name, metric="accuracy", call=call, cube=cube)
+    out = result(map_batches(one, cube), method=name, metric="accuracy", call=call, cube=cube)
+    return out.assign_attrs(about=MODELS)
 
 
 def delong_test(
     cube: xr.DataArray, *, a: Hashable, b: Hashable, other: xr.DataArray | None = None, level: float = 0.95
 ) -> xr.Dataset:
-    """Test whether two configurations have the same area under the ROC curve.
+    """Test whether two fitted models have the same area under the ROC curve.
+
+    Models are taken as given: whether the two *methods*, trained on other samples, would differ is the question of
+    `contrast`.
 
     The estimand is the difference of AUCs, a - b. Its standard error comes from DeLong's structural components, the
     mean placement of every positive among the negatives and of every negative among the positives; on the same
@@ -125,8 +134,9 @@ def delong_test(
     Notes
     -----
     Higher scores always mean the positive class: nothing is flipped. Identical rankings and perfect separation by
-    both have no variance: NaN and one warning. Models are taken as given, and pooling scores over folds assumes that
-    they are comparable. Never use it to compare the winner with the rest: selection makes it optimistic.
+    both have no variance: NaN and one warning. Pooling scores over folds assumes that they are comparable. Of
+    cross-validated predictions, equal methods are called different in 5 to 35 % of data sets at the 5 % level. Never
+    use it to compare the winner with the rest: selection makes it optimistic.
 
     References
     ----------
@@ -174,9 +184,11 @@ def delong_test(
     if bool(flat.any()):
         reason = "no variance to test against (one class, equal rankings or perfect separation)"
         warn(f"delong_test: {reason}{in_cells(flat)}: NaN.")
-    kind, interval = ("DeLong test (paired)", "normal") if other is None else ("DeLong test (unpaired)", "t")
+    pairing, interval = ("paired", "normal") if other is None else ("unpaired", "t")
+    kind = f"DeLong test ({pairing}, fitted models)"
     call = call_text("delong_test", a=a, b=b, other=other, level=level)
-    return result(out, method=kind, metric="auc", conf_level=level, interval=interval, call=call, cube=cube)
+    out = result(out, method=kind, metric="auc", conf_level=level, interval=interval, call=call, cube=cube)
+    return out.assign_attrs(about=MODELS)
 
 
 def _refuse(cube: xr.DataArray, test: str) -> None:

@@ -132,11 +132,15 @@ def corrected_t_test(
     -----
     The correction assumes a correlation of ``test_fraction`` between splits. It is an approximation: no unbiased
     estimate of that variance exists (Bengio and Grandvalet 2004), and for very few splits the test is conservative.
+    Repeats are splits too (J is folds times repeats, as in Bouckaert and Frank), but they hold the same samples: with
+    many of them the test can be too sure for learners that vary much from one training set to another. Where
+    predictions were saved, `contrast` keeps what the samples vary whatever the number of repeats.
 
     References
     ----------
     Nadeau, Bengio (2003), Inference for the generalization error, Machine Learning 52, 239-281.
     https://doi.org/10.1023/A:1024068626366
+    Bouckaert, Frank (2004), doi:10.1007/978-3-540-24775-3_3, for repeated cross-validation.
     Corani, Benavoli (2015), doi:10.1007/s10994-015-5486-z, and Benavoli, Corani, Demsar, Zaffalon (2017), Journal of
     Machine Learning Research 18, 77, for the Bayesian test.
 

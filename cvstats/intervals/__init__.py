@@ -3,7 +3,8 @@
 A method is a small frozen object with a ``name``: ``limits(evidence, level)`` returns the lower and upper limit and a
 standard error, ``refuse(evidence)`` the reason why it does not apply (or None). Protocols take a name, a configured
 object such as ``calibrated(safe_upper=True)``, or anybody's object that has these three. It may also have ``words`` for
-people and ``calibration(evidence)``, the `Calibration` that a result keeps for `confint`.
+people, ``doubt(evidence)``, what is to be said though there are limits (or None), and ``calibration(evidence)``, the
+`Calibration` that a result keeps for `confint`.
 """
 
 from __future__ import annotations
@@ -371,6 +372,8 @@ def interval_limits(
         few = f"{evidence.n} independent samples" if evidence.n < MINIMUM else f"{evidence.smallest_class} of a class"
         note = f"{'' if alone else f'{name}: '}limits are NaN: {few} is fewer than {MINIMUM}"
     undefined = bool(note) or np.isnan(evidence.estimate)
+    if not undefined and (doubt := getattr(method, "doubt", None)) is not None:
+        note = doubt(evidence) or ""
     limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
     if not undefined:
         limits = limits_at(partial(method.limits, evidence), level)

@@ -27,29 +27,34 @@ class Constants:
     safe: str = "never"  # when the upper limit heeds the naive score: "never", "standing out" or "always"
 
 
-BOUNDED = {
-    "bbc": Constants(1.3, 1.0, "standing out"),
-    "bbc_cross_repeat": Constants(1.15, 1.0, "standing out"),
-    "bbc_ncv": Constants(1.15, 1.0),
-    "bbc_x": Constants(1.0, 0.5),
-}
-# Pooled over folds, AUC compares scores of different models and errs on the low side: the naive limit is heeded always.
-RANK = BOUNDED | {"bbc": Constants(1.5, 1.0, "always")}
-# Real-valued losses have heavier tails than a 0-1 score.
-LOSS = {
-    "bbc": Constants(1.75, 1.0),
-    "bbc_cross_repeat": Constants(1.55, 1.0),
-    "bbc_ncv": Constants(1.55, 1.0),
-    "bbc_x": Constants(1.35, 0.5),
-}
+# By the kind of score: a share of samples or pairs, a loss of probabilities, a loss of numbers (with heavier tails).
+KAPPA = {"score": 1.25, "probability": 1.5, "value": 2.25}
+# Refitting varies what is judged, and no saved prediction shows it. With many configurations the variance of selection
+# stands in for it; with one or two, or with samples in groups, nothing does.
+FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}
+LESS = {"bbc": 1.0, "bbc_cross_repeat": 0.9, "bbc_ncv": 0.9}  # repeats and inner predictions average some of it away
+FIXED = {"score": 1.0, "probability": 1.35, "value": 1.35}  # models that are never refitted
+SAFE = 1.5  # kappa of the naive limit when it is heeded in full
+PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
+# The squared coefficient of variation of squared errors is 2 when errors are normal. Above twice that few samples make
+# up the mean. By metric, what turns the relative variance of the score, times N, into it.
+TAIL, TAILED = 4.0, {"mse": 1.0, "rmse": 4.0}
 ROUNDING = 1e-24  # a variance on the unit scale that is none
 
 
 def constants(evidence: Evidence) -> Constants:
     """Return the constants for the kind of metric and the estimator."""
-    if evidence.metric.scale in ("log", "plain"):
-        return LOSS[evidence.estimator]
-    return (RANK if evidence.metric.family == "rank" else BOUNDED)[evidence.estimator]
+    metric, estimator = evidence.metric, evidence.estimator
+    loss, simple = metric.scale != "unit", evidence.kept is None
+    kind = "score" if not loss else "value" if metric.uses == "value" else "probability"
+    if estimator == "bbc_x":
+        return Constants(FIXED[kind], 0.5)
+    few = (simple and len(evidence.scores) <= 2) or (evidence.grouped and not loss)
+    kappa = LESS[estimator] * (FEW if few else KAPPA)[kind]
+    if estimator == "bbc_ncv" or metric.scale == "plain" or metric.target is not None:
+        return Constants(kappa, 1.0)
+    # What pools folds, or learns or mixes, errs on the low side, and so does selection among losses that are near zero.
+    return Constants(kappa, 1.0, "always" if loss or metric.family == "rank" or not simple else "standing out")
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
@@ -84,17 +89,22 @@ class UnitScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
+        extra = psi * variance_of(evidence.chosen) / width2
         if evidence.kept is not None:
             n, noise = float(evidence.n), variance_of(evidence.kept) / width2
-            c = min(max(self.forward(evidence.estimate), 1 / (2 * n)), 1 - 1 / (2 * n))
-            n_eff = max(c * (1 - c) / noise, 1.0) if noise > ROUNDING else n
-            return n_eff, kappa, psi * variance_of(evidence.chosen) / width2
+            c = min(max(self.forward(evidence.naive), 1 / (2 * n)), 1 - 1 / (2 * n))
+            return max(c * (1 - c) / noise, 1.0) if noise > ROUNDING else float(evidence.smallest_class), kappa, extra
         theta = self.forward(evidence.scores)
-        noise = float(np.nansum(evidence.variance)) / width2
-        wobble = float(np.nansum(theta * (1 - theta)))
-        n = float(evidence.n)
-        n_eff = min(n, max(wobble / noise, 1.0)) if noise > 0 and wobble > 0 else n
-        return n_eff, kappa, psi * variance_of(evidence.chosen) / width2
+        most = evidence.samples * (PAIRS if evidence.metric.family == "rank" else 1.0)
+        sizes = []
+        # Poor configurations may never call the rare class and have little noise: those that won count by themselves.
+        for share in (np.ones(len(theta)), np.ones(len(theta)) if evidence.wins is None else evidence.wins):
+            noise, wobble = (
+                float(np.nansum(share * part)) for part in (evidence.variance / width2, theta * (1 - theta))
+            )
+            if noise > 0 and wobble > 0:
+                sizes.append(min(most, max(wobble / noise, 1.0)))
+        return min(sizes, default=float(evidence.n)), kappa, extra
 
     def size(self, spread: Spread, centre: float) -> float:
         """Return n(c)."""
@@ -147,11 +157,11 @@ class LogScale:
         if square <= 0 or not centre > 0:
             return 0.0, np.nan, np.nan
         own = float(evidence.variance[good].sum()) / square
-        if evidence.wins is not None:  # poor configurations have large losses and little relative noise
+        if evidence.wins is not None:  # poor configurations have large losses and another relative noise
             used = good & (loss > 0)
             share = evidence.wins[used]
             if share.sum() > 0:
-                own = max(own, float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum()))
+                own = float((share * evidence.variance[used] / loss[used] ** 2).sum() / share.sum())
         return float(np.sqrt(kappa * own + psi * variance_of(evidence.chosen) / centre**2)), np.nan, np.nan
 
     def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
@@ -223,6 +233,7 @@ class Calibration:
     other: float  # a second centre for the upper limit (BBC-X), or NaN
     towards: float  # where between BBC and the naive score the upper limit is centred too, or NaN
     unseen: float  # what a misclassified sample would cost, when the data hold none; else 0
+    lift: float = 0.0  # share of the way to perfection by which pooling the scores of folds lowers an AUC
 
     def limits(self, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
@@ -237,6 +248,7 @@ class Calibration:
         for other, around in ((self.other, spread), (self.towards, (self.naive_first, 1.0, 0.0))):
             if not np.isnan(other):
                 high = max(high, scale.limits(around, scale.forward(other), t)[1])
+        high = high + self.lift * (1 - high) if self.lift else high
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
         if self.unseen:
@@ -282,44 +294,38 @@ class calibrated:  # noqa: N801
     r"""Calibrated interval: Wilson's limits at an effective sample size that counts noise of data and of selection.
 
     On the metric's range mapped to [0, 1] (higher = better), with scores :math:`\theta_j`, their bootstrap variances
-    :math:`v_j` and :math:`V_s` the variance over draws of the score of the draw's winner,
+    :math:`v_j`, win rates :math:`w_j` and :math:`V_s` the variance over draws of the score of the draw's winner,
 
-    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j}\Bigr),
+    .. math:: n_{eff} = \min\Bigl(N, \frac{\sum_j \theta_j (1 - \theta_j)}{\sum_j v_j},
+        \frac{\sum_j w_j \theta_j (1 - \theta_j)}{\sum_j w_j v_j}\Bigr),
 
     .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
 
-    and Student's t on N - 1 degrees of freedom (groups count as units). Losses without an upper end are treated
-    alike on the log scale, with the relative variance of the draws' winners where it exceeds the pooled one. For
-    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X. A log loss or
-    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for the
-    error rate u with :math:`(1 - u)^N = (1 - level) / 2` and errors that give the truth a probability of 1/8.
+    and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
+    is averaged over pairs). Losses without an upper end are alike on the log scale, with the winners' variance. For
+    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X, for rank metrics,
+    losses and a winner that stands out also of that at the naive score. The upper limit of an AUC moves up by what
+    pooling the scores of several folds costs. A log loss or Brier score without a single misclassified sample says
+    nothing of what errors cost: its upper limit allows for errors that give the truth a probability of 1/8, at the rate
+    u with :math:`(1 - u)^N = (1 - level) / 2`.
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
-    recipe: :math:`\kappa v + \psi V_s` with v the bootstrap variance of the final decision's value and :math:`V_s` the
-    variance over draws of the value that the draw's decision has on all samples takes the place of the denominator of
-    n(c), and nothing else heeds BBC-X or the naive score.
+    recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
+    bootstrap variance, :math:`V_s` the variance over draws of the value that the draw's decision has on all samples,
+    and an upper limit that heeds the naive value.
 
     Valid for metrics with a known end of their range, N >= 5 and 5 samples of each class where the metric needs
-    classes (NaN limits below). In the coverage study, learners refitted in every fold on 23 designs that were not
-    used for tuning (N = 30 to 200, 500 repetitions each), a 95 % interval covered
-
-    - accuracy: .972 on average, at worst .948; lower bound at worst .950; .91 times as wide as the percentile interval;
-    - AUC: .971, at worst .916 (N = 60, a circle; the truth was above); lower bound at worst .920; .98 times as wide;
-    - MSE: .954, at worst .932 (6 designs); concordance: 1.00, 1.3 times as wide (3 designs, 200 repetitions);
-    - Brier score: .976, at worst .930; log loss: .964, at worst .890 (N = 30, a loss below .2: rare large losses are
-      hardly in the data).
-
-    With fixed models and one configuration far above the rest it covered .935 at worst (8 designs, N = 30 to 100),
-    .907 at N = 20: use ``safe_upper=True`` when one is known to stand out (.973).
+    classes (NaN limits below). Squared errors with heavy tails get a warning. The page "How the limits are made" of the
+    documentation has all constants and where they come from, "Do the intervals hold their level?" what they cover.
 
     Parameters
     ----------
     kappa, psi : float, optional
         Constants; by default those of the estimator and the kind of metric at hand.
     safe_upper : bool or "auto"
-        Whether the upper limit heeds the naive Wilson limit of the winner. ``"auto"``: always for rank metrics, and
-        for others in so far as the winner won more draws than the next configuration (fully at four times as many);
-        True: always; False: never.
+        Whether the upper limit heeds the limit at the winner's naive score. ``"auto"``: always for rank metrics, losses
+        and other decisions than a plain choice, and for others in so far as the winner won more draws than the next
+        configuration (fully at four times as many); True: always; False: never.
 
     References
     ----------
@@ -368,18 +374,34 @@ class calibrated:  # noqa: N801
         psi = tuned.psi if self.psi is None else self.psi
         simple = evidence.kept is None
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
-        if self.safe_upper == "auto" and simple:
+        if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
         refitted = simple and evidence.estimator in ("bbc", "bbc_cross_repeat")
+        first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
         return Calibration(
             scale.best,
             scale.worst,
             *evidence.metric.range,
             *scale.spread(evidence, kappa, psi),
-            naive_first=scale.spread(evidence, 1.0, 0.0)[0],
+            naive_first=first if np.isnan(inflated) else first / inflated,
             n=evidence.n,
             estimate=evidence.estimate,
             other=bbc_x(evidence) if refitted else np.nan,
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
             unseen=evidence.unseen,
+            lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
+        )
+
+    def doubt(self, evidence: Evidence) -> str | None:
+        """Return what these data leave in doubt, or None: losses of which a few samples make up the mean."""
+        metric, at = evidence.metric, int(np.argmin(np.abs(evidence.scores - evidence.naive)))
+        if metric.name not in TAILED:
+            return None
+        noise = evidence.variance[at] if evidence.kept is None else variance_of(evidence.kept)
+        loss = evidence.naive - scale_of(metric).best
+        if not TAILED[metric.name] * evidence.n * noise > TAIL * loss**2:
+            return None
+        return (
+            f"a few samples make up most of {metric.name}: with tails as heavy as these its limits cannot be trusted, "
+            "and those of mae hold better"
         )

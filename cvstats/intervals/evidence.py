@@ -24,6 +24,7 @@ class Evidence:
     chosen: np.ndarray  # (draw,) score on all data of each draw's winner
     values: np.ndarray  # (draw,) each draw's judged value
     n: int  # independent units: samples, or groups
+    samples: int  # how many samples that are
     smallest_class: int  # samples of the rarest class (n for metrics that need none)
     estimator: str = "bbc"  # "bbc", "bbc_cross_repeat", "bbc_ncv" or "bbc_x"
     cube: xr.DataArray | None = None
@@ -33,6 +34,7 @@ class Evidence:
     weighted: bool = False
     wins: np.ndarray | None = None  # (configuration,) share of draws each won
     unseen: float = 0.0  # what a misclassified sample would cost, when the winner's data hold none; else 0
+    within: float = np.nan  # the winner's AUC among samples of the same fold
     kept: np.ndarray | None = (
         None  # (draw,) of any decision but a plain choice: the score of the final decision in draws
     )

@@ -18,6 +18,7 @@ from cvstats.intervals import Calibration, Evidence, Method, check_times, get_me
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
+from cvstats.kernels.placements import placements
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
@@ -354,6 +355,7 @@ def _case(
         chosen=verdict.everywhere[usable],
         values=values,
         n=n,
+        samples=int(rows.sum()),
         smallest_class=smallest,
         cube=None if cube.chunks is not None else cube,
         seed=asked.rules.seed,
@@ -361,9 +363,29 @@ def _case(
         grouped=grouped,
         weighted="weight" in cube.coords,
         unseen=verdict.unseen,
+        within=within_folds(cube, out.problem, choice.index) if asked.simple and metric.name == "auc" else np.nan,
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
+
+
+def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
+    """Return the AUC of a configuration among pairs of samples that the same model predicted, or NaN."""
+    known = "fold" in cube.coords and set(cube["fold"].dims) <= {"sample", "repeat"}
+    if index < 0 or not known or data.model is not None or data.weight is not None or data.p.ndim > 3:
+        return np.nan
+    column, folds = np.asarray(data.columns([index]).p)[:, 0], fold_columns(cube)
+    right = pairs = 0.0
+    for repeat in range(column.shape[1]):
+        fold = folds[repeat % len(folds)]
+        for one in np.unique(fold[fold >= 0]):
+            rows = (fold == one) & np.isfinite(column[:, repeat])
+            up = data.y[rows] == 1
+            many = float(up.sum() * (~up).sum())
+            if many:
+                right += many * float(placements(column[rows, repeat], up)[0].mean())
+                pairs += many
+    return right / pairs if pairs else np.nan
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:

@@ -225,6 +225,8 @@ def _constants(analysis: Analysis) -> str:
             f"; the limit on the better side is at least that of {known['naive_first']:.4g} samples at the centre "
             f"{known['towards']:.4g}"
         )
+    if known.get("lift", 0.0) > 0:
+        text += f", and moves up by {known['lift']:.4g} of its distance from 1, which pooling the scores of folds costs"
     return f"{text})"
 
 

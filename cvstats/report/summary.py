@@ -122,7 +122,8 @@ def sentences(result: xr.Dataset) -> list[str]:
         return [f"{_capital(name)}: {inside}; selected {printable(result['selected'].item())}."]
     dims = [str(dim) for dim in result[main].dims]
     rows = [_row(result.isel(dict(zip(dims, place, strict=True))), dims) for place in np.ndindex(result[main].shape)]
-    return rows if len(rows) <= 60 else [*rows[:60], f"and {len(rows) - 60} more rows"]
+    rows = rows if len(rows) <= 60 else [*rows[:60], f"and {len(rows) - 60} more rows"]
+    return [*rows, f"About {result.attrs['about']}."] if "about" in result.attrs else rows
 
 
 def _row(one: xr.Dataset, dims: list[str]) -> str:

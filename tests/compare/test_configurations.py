@@ -46,7 +46,7 @@ def test_mcnemar_equals_r(case):
     exact = mcnemar_test(cube, a="a", b="b")
     assert (int(exact.n_a), int(exact.n_b), int(exact.n)) == (expected["n10"], expected["n01"], cube.sizes["sample"])
     assert float(exact.p_value) == pytest.approx(expected["exact"], rel=1e-9)
-    assert str(exact.method.item()) == "McNemar test (exact)"
+    assert str(exact.method.item()) == "McNemar test (exact, fitted models)"
     for name, kind in (("chisq", "chi2"), ("corrected", "corrected")):
         found = mcnemar_test(cube, a="a", b="b", distribution=kind)
         if expected[name] is None:  # no discordant pair: R has NaN, others even p = 0; nothing speaks against equality
@@ -83,7 +83,7 @@ def test_mcnemar_error_df_and_name_by_hand():
     # d = 9 / 65; var(a - b per sample) = 15 / 65 - d**2
     assert float(found.std_error) == pytest.approx(np.sqrt((15 / 65 - (9 / 65) ** 2) / 65), rel=1e-12)
     assert float(found.df) == 1
-    assert str(found.method.item()) == "McNemar test"
+    assert str(found.method.item()) == "McNemar test (fitted models)"
     same = mcnemar_test(discordant(0, 0), a="a", b="b")
     assert (float(same.std_error), float(same.estimate), float(same.p_value)) == (0, 0, 1)
     only = mcnemar_test(discordant(10, 0, 0, 0), a="a", b="b")  # d = 1: no variance is left
@@ -127,7 +127,7 @@ def test_delong_of_tiny_samples_by_comparing_all_pairs(y):
         (area[0] - area[1] - z * error, area[0] - area[1] + z * error), rel=1e-9
     )
     assert int(found.n) == len(y)
-    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (paired)", "normal")
+    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (paired, fitted models)", "normal")
     assert np.isnan(float(found.df))
 
 
@@ -151,7 +151,7 @@ def test_delong_unpaired_limits_are_welchs():
     expected |= {"std_error_a": np.sqrt(var_a), "std_error_b": np.sqrt(var_b)}
     for name, value in expected.items():
         assert float(found[name]) == pytest.approx(float(value), rel=1e-9), name
-    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (unpaired)", "t")
+    assert (str(found.method.item()), str(found.interval.item())) == ("DeLong test (unpaired, fitted models)", "t")
     assert float(found.conf_level) == 0.8
 
 
@@ -252,14 +252,14 @@ def test_delong_without_variance_is_nan_with_one_warning():
 
 def test_contrast_of_two_is_the_difference_of_scores_with_the_paired_error():
     cube = simulate_cube(150, 3, rng=4)
-    found = contrast(cube, "accuracy", a=0, b=2, rng=1, times=4000)
+    found = contrast(cube, "accuracy", a=0, b=2, regime="holdout", rng=1, times=4000)
     right = (cube == cube.label).astype(float)
     d = right.sel(configuration=0) - right.sel(configuration=2)
     classical = t_test(d, "sample")
     assert float(found.estimate) == pytest.approx(float(classical.estimate), abs=1e-12)
     assert float(found.std_error) == pytest.approx(float(classical.std_error), rel=0.05)
     assert float(found.df) == 149
-    swapped = contrast(cube, "accuracy", a=2, b=0, rng=1, times=4000)
+    swapped = contrast(cube, "accuracy", a=2, b=0, regime="holdout", rng=1, times=4000)
     assert float(swapped.conf_low) == pytest.approx(-float(found.conf_high))
     loss = contrast(cube, "error_rate", a=0, b=2, rng=1, times=4000)
     assert float(loss.estimate) == pytest.approx(-float(found.estimate))
@@ -268,7 +268,8 @@ def test_contrast_of_two_is_the_difference_of_scores_with_the_paired_error():
 @pytest.mark.parametrize(("a", "b"), [(0, 2), ([0, 1], [2, 3])])
 def test_contrast_limits_are_students(a, b):
     cube = simulate_cube(40, 4, rng=6)
-    found = contrast(cube, "error_rate", a=a, b=b, rng=1, times=200, level=0.8, keep_draws=True)
+    asked = {"rng": 1, "times": 200, "level": 0.8, "keep_draws": True, "regime": "holdout"}
+    found = contrast(cube, "error_rate", a=a, b=b, **asked)
     estimate, error = float(found.estimate), float(found.std_error)
     if a == 0:  # of two, the spread over draws of N samples is that of N - 1 degrees of freedom
         assert error == pytest.approx(np.std(found.draw_estimate.values, ddof=1) * np.sqrt(40 / 39), rel=1e-12)
@@ -281,8 +282,53 @@ def test_contrast_limits_are_students(a, b):
     for name, value in expected.items():
         assert float(found[name]) == pytest.approx(value, rel=1e-9), name
     assert (float(found.conf_level), str(found.interval.item())) == (0.8, "t")
-    assert str(found.method.item()) == ("paired bootstrap contrast" if a == 0 else "contrast of tuned families")
+    kind = "paired bootstrap contrast" if a == 0 else "contrast of tuned families"
+    assert str(found.method.item()) == f"{kind} (fitted models)"
+    assert "contrast() is about methods" in found.attrs["about"]
+    refitted = contrast(cube, "error_rate", a=a, b=b, rng=1, times=20)
+    assert str(refitted.method.item()) == kind
+    assert refitted.attrs["about"].startswith("the methods")
     assert "draw_estimate" not in contrast(cube, "error_rate", a=a, b=b, rng=1, times=20)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("metric", ["accuracy", "mcc"])
+def test_contrast_of_two_methods_adds_what_training_varies(metric, repeats):
+    """V of the scores averaged over repeats, and five quarters of the mean V of single repeats."""
+    cube = simulate_cube(40, 3, repeats=repeats, repeat_share=0.5, rng=3)
+    draws = bootstrap(cube, 60, rng=1)
+    asked = {"a": 0, "b": 2, "draws": draws}
+    found = contrast(cube, metric, **asked)
+    parts = [cube.isel(repeat=[r]) if repeats > 1 else cube for r in range(repeats)]
+    whole, *single = (contrast(part, metric, regime="holdout", **asked).std_error ** 2 for part in (cube, *parts))
+    assert float(found.std_error) ** 2 == pytest.approx(float(whole + 1.25 * np.mean(single)), rel=1e-9)
+    if repeats > 1:
+        assert float(whole) < float(np.mean(single))
+    assert float(found.estimate) == float(contrast(cube, metric, regime="holdout", **asked).estimate)
+
+
+def test_contrast_of_two_methods_leaves_out_a_repeat_that_nobody_predicted():
+    cube = simulate_cube(40, 2, repeats=3, repeat_share=0.5, rng=3).astype(float)
+    gap = cube.copy()
+    gap[:, :, 2] = np.nan
+    some, all_of_two = (contrast(part, "accuracy", a=0, b=1, rng=1) for part in (gap, cube.isel(repeat=[0, 1])))
+    assert float(some.std_error) == pytest.approx(float(all_of_two.std_error), rel=1e-12)
+    assert float(some.std_error) > 0
+
+
+def test_contrast_of_two_that_share_no_repeat():
+    """No single repeat has both, so the variance of all is all that is known."""
+    cube = simulate_cube(40, 2, repeats=2, rng=3).astype(float)
+    cube[:, 0, 0] = cube[:, 1, 1] = np.nan
+    fixed, found = (contrast(cube, "accuracy", a=0, b=1, regime=regime, rng=1) for regime in ("holdout", "cv"))
+    assert float(found.std_error) == pytest.approx(1.5 * float(fixed.std_error), rel=1e-12)
+
+
+def test_contrast_of_folds_averaged_adds_the_same():
+    cube = simulate_cube(40, 2, rng=3)
+    asked = {"a": 0, "b": 1, "average": "fold", "draws": bootstrap(cube, 60, rng=1)}
+    fixed, found = (contrast(cube, "accuracy", regime=regime, **asked) for regime in ("holdout", "cv"))
+    assert float(found.std_error) == pytest.approx(1.5 * float(fixed.std_error), rel=1e-9)
 
 
 def test_contrast_of_families_leaves_out_the_incomplete_but_not_their_samples():
@@ -359,7 +405,7 @@ def test_contrast_needs_two_usable_draws(a, b):
             assert np.isnan(float(found.std_error))
             assert np.isnan(float(found.p_value))
         else:
-            found = contrast(cube, "auc", a=a, b=b, draws=some, rng=1, keep_draws=True)
+            found = contrast(cube, "auc", a=a, b=b, draws=some, rng=1, keep_draws=True, regime="holdout")
             assert float(found.std_error) > 0
             if a == "a":
                 first, second = found.draw_estimate.values[:2]
@@ -371,7 +417,7 @@ def test_contrast_needs_two_usable_draws(a, b):
 def test_contrast_of_two_groups_has_an_error():
     cube = simulate_cube(12, 2, rng=1).assign_coords(group=("sample", np.arange(12) // 6))
     draws = bootstrap(cube.drop_vars("group"), 30, rng=1)
-    found = contrast(cube, "accuracy", a=0, b=1, draws=draws, keep_draws=True)
+    found = contrast(cube, "accuracy", a=0, b=1, draws=draws, keep_draws=True, regime="holdout")
     assert float(found.df) == 1
     assert float(found.std_error) == pytest.approx(np.std(found.draw_estimate.values, ddof=1) * np.sqrt(2), rel=1e-9)
 
@@ -386,7 +432,8 @@ def test_contrast_of_one_group_has_no_error():
 
 def test_contrast_of_aucs_agrees_with_delong():
     cube = scores_cube(R["s1"], R["s2"])
-    found, classical = contrast(cube, "auc", a="a", b="b", rng=1, times=4000), delong_test(cube, a="a", b="b")
+    found = contrast(cube, "auc", a="a", b="b", regime="holdout", rng=1, times=4000)
+    classical = delong_test(cube, a="a", b="b")
     assert float(found.estimate) == pytest.approx(float(classical.estimate))
     assert float(found.std_error) == pytest.approx(float(classical.std_error), rel=0.07)
 
@@ -409,7 +456,9 @@ def test_contrast_of_families_redoes_the_selection():
     standing = [score(cube, "accuracy").sel(configuration=one.draw_selected.values).values for one in kept]
     v, v_s = np.var(found.draw_estimate.values, ddof=1), np.var(standing[0] - standing[1], ddof=1)
     assert v_s > 0.1 * float(found.std_error) ** 2
-    assert float(found.std_error) ** 2 == pytest.approx(1.3 * max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
+    assert float(found.std_error) ** 2 == pytest.approx(2.25 * max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
+    fixed = contrast(cube, "accuracy", a=a, b=b, draws=draws, rng=0, regime="holdout")
+    assert float(fixed.std_error) ** 2 == pytest.approx(max(v - v_s, 0) / (np.e - 1) + v_s, rel=1e-9)
     marked = cube.assign_coords(learner=("configuration", ["svm"] * 20 + ["rf"] * 20))
     again = contrast(marked, "accuracy", a={"learner": "svm"}, b={"learner": ["rf"]}, draws=draws, rng=0)
     assert float(again.p_value) == float(found.p_value)
@@ -656,7 +705,7 @@ def test_draws_without_a_value_for_one_configuration_are_not_used():
     assert int(found.n_draws) == usable.sum()
     expected = plain_best_set(right.mean(axis=0), table[usable], 30, 0.95)[3]
     np.testing.assert_allclose(found.p_value, expected, rtol=1e-9)
-    two = contrast(cube, metric, a=0, b=1, draws=draws)
+    two = contrast(cube, metric, a=0, b=1, draws=draws, regime="holdout")
     both = (table[:, :2] >= 0.6).all(axis=1)
     assert int(two.n_draws) == both.sum()
     error = np.std((table[:, 0] - table[:, 1])[both], ddof=1) * np.sqrt(30 / 29)
@@ -717,7 +766,13 @@ def test_contrast_of_two_holds_its_level(dependence):
     p = [
         float(
             contrast(
-                simulate_cube(60, 2, beta=EQUAL, dependence=dependence, rng=i), "accuracy", a=0, b=1, rng=i, times=300
+                simulate_cube(60, 2, beta=EQUAL, dependence=dependence, rng=i),
+                "accuracy",
+                a=0,
+                b=1,
+                regime="holdout",
+                rng=i,
+                times=300,
             ).p_value
         )
         for i in range(250)
@@ -775,6 +830,7 @@ def test_best_set_keeps_all_of_the_best(n, c, dependence):
             "has the coordinate 'group'; use contrast",
         ),
         (lambda c: delong_test(c, a="a", b="b", level=2), "`level` must be a number strictly between 0 and 1"),
+        (lambda c: contrast(c, "auc", a="a", b="b", regime="fixed"), "`regime` must be"),
         (lambda c: contrast(c, "auc", a="a", b="a"), "`a` and `b` name the same configurations"),
         (lambda c: contrast(c, "auc", a=[], b="a"), "`a` names no configuration"),
         (

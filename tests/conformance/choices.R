@@ -48,14 +48,14 @@ side <- function(columns) {
   scores <- pooled_scores(part, "mse"); list(value = run$value, standing = scores[run$chosen], best = columns[first_best(scores, "mse")], naive = min(scores))
 }
 A <- side(1:3); B <- side(4:6); diff <- A$value - B$value; vs <- var(A$standing - B$standing)
-se <- sqrt(1.3 * max(var(diff) - vs, 0) / (exp(1) - 1) + vs); est <- mean(diff); t <- qt(0.975, n - 1)
-add("contrast_families", "each family's winner in the bag, judged out of it; variance 1.3 (V - V_s) / (e - 1) + V_s", "contrast",
+se <- sqrt(2.25 * max(var(diff) - vs, 0) / (exp(1) - 1) + vs); est <- mean(diff); t <- qt(0.975, n - 1)
+add("contrast_families", "each family's winner in the bag, judged out of it; variance 2.25 (V - V_s) / (e - 1) + V_s", "contrast",
     case("uneven_values", "mse", draws = "forty", arguments = list(a = 0:2, b = 3:5)), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
     statistic = est / se, df = n - 1, p_value = 2 * pt(-abs(est / se), n - 1), estimate_a = mean(A$value), estimate_b = mean(B$value), naive = A$naive - B$naive, selected_a = A$best - 1, selected_b = B$best - 1))
 group <- rep(0:7, each = 3); G <- 8; grouped <- c(value, list(groups = group)); add_data("grouped", grouped)
 gdraws <- some_draws(G, 50)[, group + 1]; draw_sets$groups <- gdraws
 diff <- apply(gdraws, 1, function(w) pooled_score(value, "mse", 1, w) - pooled_score(value, "mse", 4, w)); est <- pooled_score(value, "mse", 1) - pooled_score(value, "mse", 4)
-se <- sqrt(var(diff) * G / (G - 1)); t <- qt(0.975, G - 1)
+se <- sqrt(2.25 * var(diff) * G / (G - 1)); t <- qt(0.975, G - 1)
 add("contrast_groups", "groups drawn whole: N and the degrees of freedom count groups", "contrast", case("grouped", "mse", draws = "groups", arguments = list(a = 0, b = 3)),
     list(estimate = est, std_error = se, df = G - 1, conf_low = est - t * se, conf_high = est + t * se, p_value = 2 * pt(-abs(est / se), G - 1)))
 add("bbc_groups", "groups drawn whole: a group is in the bag or judges", "bbc", case("grouped", "mse", draws = "groups"), bbc_expected(value, "mse", gdraws))

@@ -22,7 +22,7 @@ z <- grid(rnorm(n)); value <- list(pred = array(z + grid(rnorm(n * 4, 0, 0.8), 2
 draws <- some_draws(n, 60); draws <- draws[apply(draws, 1, function(w) sum(y[w == 0] == 0) > 1 && sum(y[w == 0] == 1) > 1), ][1:40, ]; draw_sets$forty <- draws
 for (it in list(list("prob", prob, "accuracy"), list("prob", prob, "auc"), list("prob", prob, "brier"), list("value", value, "mse"))) for (pair in list(c(1, 2), c(2, 1), c(3, 4))) for (margin in c(0.03125, 0.25)) {
   d <- it[[2]]; m <- it[[3]]; s <- pooled_scores(d, m); gap <- sapply(seq_len(nrow(draws)), function(i) { w <- pooled_scores(d, m, weight = draws[i, ]); w[pair[1]] - w[pair[2]] })
-  se <- sqrt(var(gap) * n / (n - 1)); est <- s[pair[1]] - s[pair[2]]; better <- sign_of(m) * est; low <- pt((better + margin) / se, n - 1, lower.tail = FALSE); high <- pt((better - margin) / se, n - 1)
+  se <- sqrt(2.25 * var(gap) * n / (n - 1)); est <- s[pair[1]] - s[pair[2]]; better <- sign_of(m) * est; low <- pt((better + margin) / se, n - 1, lower.tail = FALSE); high <- pt((better - margin) / se, n - 1)
   add(paste("margin", it[[1]], m, pair[1] - 1, pair[2] - 1, margin, sep = "_"), "one-sided t tests in the direction in which the metric is better: a worse by less than the margin; and neither better by as much (the larger of two)", "contrast",
       list(data = it[[1]], metric = m, draws = "forty", arguments = list(a = pair[1] - 1, b = pair[2] - 1, margin = margin)), list(estimate = est, std_error = se, p_noninferior = low, p_equivalent = max(low, high)))
 }

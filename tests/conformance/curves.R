@@ -44,16 +44,19 @@ curve_of <- function(fun, d, by, draws, o, cross = FALSE) {
     if (fun == "decision_curve") list(treat_all = share - (1 - share) * risk / (1 - risk), treat_none = rep(0, 99), interventions_avoided = (estimate - share) * (1 - risk) / risk + 1 - share))
 }
 
-# Limits at each point, one recipe for any decision: V = kappa v + V_s, Wilson's on the range mapped to [0, 1], Student t on N - 1
+# Limits at each point, one recipe for any decision: n = naive (1 - naive) / v, V = kappa c (1 - c) / n + V_s, Wilson's on the
+# range mapped to [0, 1], Student t on N - 1; the upper limit is at least Wilson's of n / 1.5 samples at the naive value
 limits_of <- function(fun, d, by, draws, o, kappa) {
   case <- case_weights(d); N <- n_of(d); final <- decide(d, by, case, o); found <- curve_of(fun, d, by, draws, o)
   raw <- one_curve(fun, final, case) + rowMeans(sapply(seq_len(nrow(draws)), function(b) { out <- (draws[b, ] == 0) * case; one_curve(fun, decide(d, by, draws[b, ] * case, o), out) - one_curve(fun, final, out) }))
   low <- if (fun == "decision_curve") -risk / (1 - risk) else 0; wide <- 1 - low
   v <- apply(sapply(seq_len(nrow(draws)), function(b) one_curve(fun, final, draws[b, ] * case)), 1, var) / wide^2; vs <- apply(sapply(seq_len(nrow(draws)), function(b) one_curve(fun, decide(d, by, draws[b, ] * case, o), case)), 1, var) / wide^2
-  u <- (pmin(pmax(raw, low), 1) - low) / wide; v <- ifelse(v == 0, u * (1 - u) / N, v); m <- u * (1 - u) / (kappa * v + vs); t <- qt(0.975, N - 1); known <- u > pmax(0.08, 0.6 / m) & 1 - u > pmax(0.08, 0.6 / m)
+  u <- (pmin(pmax(raw, low), 1) - low) / wide; at <- (one_curve(fun, final, case) - low) / wide; far <- pmin(pmax(at, 1 / (2 * N)), 1 - 1 / (2 * N)); size <- pmax(far * (1 - far) / v, 1)
+  m <- u * (1 - u) / (kappa * u * (1 - u) / size + vs); t <- qt(0.975, N - 1); known <- v > 0 & u > pmax(0.08, 0.6 / m, 0.6 / size) & 1 - u > pmax(0.08, 0.6 / m, 0.6 / size)
   if (fun == "calibration_curve") known <- known & !is.nan(found$estimate)
   known[is.na(known)] <- FALSE
-  mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2)); ends <- list(low + wide * pmax(0, mid - half), low + wide * pmin(1, mid + half))
+  wilson <- function(u, m, side) { mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2)); low + wide * pmin(1, pmax(0, mid + side * half)) }
+  ends <- list(wilson(u, m, -1), pmax(wilson(u, m, 1), wilson(at, size / 1.5, 1)))
   if (fun == "roc_curve") {                               # monotone; only points that no point near 0 or 1 can move
     both <- lapply(ends, function(e) lapply(list(c(0, 1), c(1, 1)), function(fill) isoreg(ifelse(known, e, ifelse(u < 0.5, fill[1] * u, fill[2] * e[which(known)[sum(known)]])))$yf))
     tail_up <- lapply(ends, function(e) isoreg(ifelse(known, e, ifelse(u < 0.5, 0, 1)))$yf)
@@ -115,9 +118,9 @@ for (fun in setdiff(names(CURVES), "calibration_curve")) {
   add(label, "within each repeat, then averaged", fun, list(data = "repeats", draws = label, arguments = list(by = "auc", rng = 1)), curve_of(fun, repeats, "auc", draw_sets[[label]], opts()))
 }
 for (fun in names(CURVES)) for (set in c("fine", "counted")) {
-  by <- "auc"; draws <- draw_sets[[paste(fun, set, sep = "_")]]; found <- limits_of(fun, sets[[set]], by, draws, opts(), if (fun %in% c("roc_curve", "precision_recall_curve")) 1.5 else 1.3)
+  by <- "auc"; draws <- draw_sets[[paste(fun, set, sep = "_")]]; found <- limits_of(fun, sets[[set]], by, draws, opts(), 1.25)
   axis <- switch(fun, roc_curve = "false_positive_rate", precision_recall_curve = "recall", decision_curve = "threshold", "predicted"); place <- (if (fun == "decision_curve") risk else rate)[found$known]
-  add(paste0(fun, "_limits_", set), "limits at each point: V = kappa v + V_s, Wilson's on the range mapped to [0, 1] (net benefit: [-t / (1 - t), 1]); kappa 1.5 for ROC and precision, else 1.3; points next to 0 and 1 left out", fun,
+  add(paste0(fun, "_limits_", set), "limits at each point: V = 1.25 c (1 - c) / n + V_s with n = naive (1 - naive) / v, Wilson's on the range mapped to [0, 1] (net benefit: [-t / (1 - t), 1]), the upper at least that of n / 1.5 samples at the naive value; points next to 0 and 1 left out", fun,
       list(data = set, draws = paste(fun, set, sep = "_"), arguments = list(by = by, rng = 1), order = setNames(list(place), axis)), found$expected)
 }
 

@@ -124,6 +124,7 @@ span <- function(metric) {
   switch(name_of(metric), brier = c(0, 2), mcc = , youden = c(-1, 1), calibration_slope = , calibration_intercept = c(-Inf, Inf), r2 = c(-Inf, 1), partial_auc = c(0, given$high - given$low),
          mse = , rmse = , mae = , log_loss = , observed_expected = , survival_observed_expected = , positive_likelihood_ratio = , negative_likelihood_ratio = c(0, Inf), c(0, 1))
 }
+WHOLE <- c("accuracy", "error_rate", "f1", "mcc", "ppv", "npv", "precision", "kappa", "smoothed_error_rate", "brier", "prior_error", "net_benefit")  # metrics that any labels allow
 clip <- function(x, metric) min(max(x, span(metric)[1]), span(metric)[2])
 anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 0.95) {
   run <- run_all(d, by, metrics, draws, o); N <- sum(apply(!is.na(d$pred), 1, any))
@@ -134,7 +135,10 @@ anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 
       far <- function(x) abs(x - (metrics[i] == "r2")); se <- sqrt(kappa * v / far(run$naive[i])^2 + psi * vs / far(c)^2); both <- far(c) * exp(c(-t, t) * se)
       return(c(if (metrics[i] == "r2") rev(1 - both) else both, far(c) * se))
     }
-    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; if (!is.na(v) && v == 0) v <- wide^2 * u * (1 - u) / N; m <- u * (1 - u) / ((kappa * v + psi * vs) / wide^2)
+    wide <- r[2] - r[1]; u <- (c - r[1]) / wide; inside <- function(x, n) min(max(x, 1 / (2 * n)), 1 - 1 / (2 * n))
+    few <- if (name_of(metrics[i]) %in% WHOLE) N else min(table(d$labels[apply(!is.na(d$pred), 1, any)]))  # what a perfect decision is judged on
+    far <- inside((run$naive[i] - r[1]) / wide, N); size <- if (is.na(v)) NA else if (v == 0) few else max(far * (1 - far) / (v / wide^2), 1)
+    w <- inside(u, size); m <- w * (1 - w) / (kappa * w * (1 - w) / size + psi * vs / wide^2)
     mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2))
     c(r[1] + wide * max(0, mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
   })

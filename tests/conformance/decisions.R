@@ -150,10 +150,10 @@ for (it in list(list("plain", c("brier", "accuracy"), "brier", opts()), list("cu
   vector(paste("subgroup", it[[1]], fun, sep = "_"), "metric x level; the difference is that of the level from all others", fun, "site", it[[2]], it[[3]], it[[4]], by_level(site, it[[3]], it[[2]], it[[4]], fun == "winner"),
          arguments = list(subgroup = "site", rng = 1))
 
-# --- is the ensemble worth it? Both sides anchored on the same draws; squared standard error 1.3 v + V_s --------------------------------------------
+# --- is the ensemble worth it? Both sides anchored on the same draws; squared standard error 2.25 v + V_s --------------------------------------------
 for (it in list(list("value", "mse", opts(mix = ensemble(8)), opts()), list("fine", "brier", opts(mix = top_mean(3)), opts()), list("value", "mae", opts(mix = ensemble(5)), opts(mix = top_mean(2))))) {
   d <- sets[[it[[1]]]]; m <- it[[2]]; one <- run_all(d, m, m, draws, it[[3]]); two <- run_all(d, m, m, draws, modifyList(it[[4]], list(tied_ok = FALSE)))
-  side <- function(run) run$naive + mean(run$value - run$anchor); se <- sqrt(1.3 * var(as.vector(one$kept - two$kept)) + var(as.vector(one$whole - two$whole))); gap <- side(one) - side(two); t <- qt(0.975, n - 1)
+  side <- function(run) run$naive + mean(run$value - run$anchor); se <- sqrt(2.25 * var(as.vector(one$kept - two$kept)) + var(as.vector(one$whole - two$whole))); gap <- side(one) - side(two); t <- qt(0.975, n - 1)
   second <- if (is.null(it[[4]]$mix)) list(select_best = none) else it[[4]]$mix$json
   add(paste("contrast_mixture", it[[1]], m, sep = "_"), "a mixture against the best or another mixture, a - b", "contrast", list(data = it[[1]], metric = m, draws = "forty", strategies = list(a = it[[3]]$mix$json, b = second), arguments = list(rng = 1)),
       c(list(estimate = gap, estimate_a = side(one), estimate_b = side(two), naive = one$naive - two$naive, std_error = se, conf_low = gap - t * se, conf_high = gap + t * se, share_a = one$final$share), if (!is.null(it[[4]]$mix)) list(share_b = two$final$share) else list(selected_b = two$final$index - 1)))

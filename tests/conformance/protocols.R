@@ -213,25 +213,34 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
   v <- apply(run$inside, 1, var)                                   # of each configuration's score over draws
   vs <- var(scores[run$chosen])                                    # of the all-data score of the draw's winner
   win <- sapply(seq_along(scores), function(j) mean(run$chosen == j))
-  share <- if (is.logical(safe)) as.numeric(safe) else { p <- win[best] / (win[best] + max(win[-best])); if (win[best] == 0) 0 else min(max((p - 0.5) / 0.3, 0), 1) }
+  loss <- metric %in% c("mse", "rmse", "log_loss")
+  share <- if (is.logical(safe)) as.numeric(safe) else if (loss || metric == "auc") 1 else { p <- win[best] / (win[best] + max(win[-best])); if (win[best] == 0) 0 else min(max((p - 0.5) / 0.3, 0), 1) }
+  inflate <- 1 + 0.5 * share                                       # of the limit at the naive score
+  within <- if (metric != "auc" || is.null(d$folds)) NaN else {    # pairs of the same fold
+    up <- d$labels == d$positive; same <- outer(d$folds[, 1], d$folds[, 1], "==") & outer(up, !up); p <- d$pred[, best, 1]
+    sum((outer(p, p, ">") + 0.5 * outer(p, p, "=="))[same]) / sum(same)
+  }
+  lift <- if (is.nan(within)) 0 else max((within - naive) / (1 - naive), 0)
   limits <- function(level) {
     t <- qt((1 + level) / 2, N - 1)
-    if (metric %in% c("mse", "rmse", "log_loss")) {                # the log of the loss
-      own <- max(sum(v) / sum(scores^2), sum(win * v / scores^2) / sum(win))
+    if (loss) {                                                    # the log of the loss
+      own <- sum(win * v / scores^2) / sum(win)
       se <- sqrt(kappa * own + psi * vs / estimate^2)
       lower <- function(centre, se) log(centre) - t * se
       low <- lower(estimate, se)
       if (regime == "cv") low <- min(low, lower(x, se))
-      if (share > 0) low <- min(low, lower(bbc + share * (naive - bbc), sqrt(own)))
+      if (share > 0) low <- min(low, lower(bbc + share * (naive - bbc), sqrt(inflate * own)))
       return(c(exp(min(low, log(estimate))), exp(log(estimate) + t * se), estimate * se))
     }
     up <- function(value) if (s > 0) value else 1 - value          # performance in [0, 1]
-    theta <- up(scores); n_eff <- min(N, max(sum(theta * (1 - theta)) / sum(v), 1))
+    theta <- up(scores); most <- if (metric == "auc") 3 * N else N
+    n_eff <- min(most, max(sum(theta * (1 - theta)) / sum(v), 1), max(sum(win * theta * (1 - theta)) / sum(win * v), 1))
     size <- function(c, kappa, psi) { c <- min(max(c, 1 / (2 * n_eff)), 1 - 1 / (2 * n_eff)); c * (1 - c) / (kappa * c * (1 - c) / n_eff + psi * vs) }
     centre <- up(estimate)
     both <- wilson(centre, size(centre, kappa, psi), t)
     if (regime == "cv") both[2] <- max(both[2], wilson(up(x), size(up(x), kappa, psi), t)[2])
-    if (share > 0) { c2 <- up(bbc + share * (naive - bbc)); both[2] <- max(both[2], wilson(c2, size(c2, 1, 0), t)[2]) }
+    if (share > 0) { c2 <- up(bbc + share * (naive - bbc)); both[2] <- max(both[2], wilson(c2, n_eff / inflate, t)[2]) }
+    both[2] <- both[2] + lift * (1 - both[2])
     ends <- sort(up(both))
     c(ends, sqrt(centre * (1 - centre) / size(centre, kappa, psi)))
   }
@@ -245,7 +254,9 @@ margin3 <- margin; margin3$pred <- array(grid(0.12 * (2 * wy - 1) + 0.2 * rnorm(
 clear <- margin; clear$pred[, 3, 1] <- grid(0.3 * (2 * wy - 1) + 0.2 * rnorm(m), 1024)
 wz <- grid(rnorm(m, 0, 2)); loss <- list(pred = as3(sapply(1:4, function(j) grid(wz + rnorm(m)))), labels = wz, kind = "value")
 loss3 <- loss; loss3$pred <- array(grid(wz + rnorm(m * 4 * 3)), c(m, 4, 3))
-chosen <- list(margin = margin, margin_repeats = margin3, margin_clear = clear, loss = loss, loss_repeats = loss3)
+few <- margin; few$pred <- margin$pred[, 1:2, , drop = FALSE]
+folded <- margin; folded$folds <- matrix(rep(0:2, each = m / 3), ncol = 1); folded$pred <- folded$pred + c(-0.5, 0, 0.5)[folded$folds[, 1] + 1]
+chosen <- list(margin = margin, margin_repeats = margin3, margin_clear = clear, loss = loss, loss_repeats = loss3, margin_few = few, margin_folds = folded)
 for (name in names(chosen)) add_data(name, chosen[[name]])
 wdraws <- some_draws(m, 60); draw_sets$sixty <- wdraws; stopifnot(all(rowSums(wdraws == 0) > 0))
 about <- "60 given draws without ties inside them; calibrated interval (Student t on N - 1)"
@@ -256,26 +267,28 @@ win_vector <- function(set, metric, regime, kappa, psi, safe, given = "sixty", s
       winner_expected(chosen[[set]], metric, draw_sets[[given]], regime, kappa, psi, if (is.logical(safe)) safe else "auto"))
 }
 for (set in c("margin", "margin_clear")) {
-  win_vector(set, "smoothed_error_rate", "cv", 1.3, 1, FALSE, suffix = "_unsafe")
-  win_vector(set, "smoothed_error_rate", "cv", 1.3, 1, TRUE, suffix = "_safe")
-  win_vector(set, "smoothed_error_rate", "cv", 1.3, 1, "auto")
+  win_vector(set, "smoothed_error_rate", "cv", 1.25, 1, FALSE, suffix = "_unsafe")
+  win_vector(set, "smoothed_error_rate", "cv", 1.25, 1, TRUE, suffix = "_safe")
+  win_vector(set, "smoothed_error_rate", "cv", 1.25, 1, "auto")
   win_vector(set, "smoothed_error_rate", "holdout", 1, 0.5, FALSE)
 }
-win_vector("margin_repeats", "smoothed_error_rate", "cv", 1.15, 1, "auto")
-win_vector("loss", "mse", "cv", 1.75, 1, FALSE); win_vector("loss", "mse", "holdout", 1.35, 0.5, FALSE)
-win_vector("loss_repeats", "mse", "cv", 1.55, 1, FALSE)
+win_vector("margin_repeats", "smoothed_error_rate", "cv", 0.9 * 1.25, 1, "auto"); win_vector("margin_few", "smoothed_error_rate", "cv", 1.75, 1, "auto")
+win_vector("loss", "mse", "cv", 2.25, 1, FALSE, suffix = "_unsafe"); win_vector("loss", "mse", "holdout", 1.35, 0.5, FALSE)
+win_vector("loss", "mse", "cv", 2.25, 1, "auto"); win_vector("loss_repeats", "mse", "cv", 0.9 * 2.25, 1, "auto")
 alone <- function(d, metric, given) { keep <- c(); for (b in seq_len(nrow(given))) { s <- pooled_scores(d, metric, weight = given[b, ]); keep <- c(keep, sum(abs(s - max(s)) < 1e-9) == 1) }; given[keep, ] }
 draw_sets$untied <- alone(margin, "auc", wdraws)
-win_vector("margin", "auc", "cv", 1.5, 1, TRUE, given = "untied")
+win_vector("margin", "auc", "cv", 1.25, 1, "auto", given = "untied")
+draw_sets$untied_folds <- alone(folded, "auc", wdraws); win_vector("margin_folds", "auc", "cv", 1.25, 1, "auto", given = "untied_folds")
 win_vector("margin", "auc", "holdout", 1, 0.5, FALSE, given = "untied")
 
 # --- contrast: differences a - b over given draws ----------------------------------------------------------------------------
-for (it in list(c("prob", "accuracy"), c("value", "mse"))) {
-  d <- sets[[it[1]]]; s <- pooled_scores(d, it[2]); diff <- c()
-  for (b in seq_len(nrow(draws))) { w <- pooled_scores(d, it[2], weight = draws[b, ]); diff <- c(diff, w[1] - w[3]) }
-  se <- sqrt(var(diff) * n / (n - 1)); est <- s[1] - s[3]; t <- qt(0.975, n - 1)
-  add(paste("contrast", it[1], it[2], sep = "_"), "difference of two configurations fixed in advance; variance over draws times N / (N - 1)", "contrast",
-      case(it[1], it[2], draws = "forty", arguments = list(a = 0, b = 2)), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
+over_draws <- function(d, metric) var(sapply(seq_len(nrow(draws)), function(b) { w <- pooled_scores(d, metric, weight = draws[b, ]); w[1] - w[3] }))
+one_repeat <- function(d, r) { d$pred <- d$pred[, , r, drop = FALSE]; d }
+for (it in list(c("prob", "accuracy"), c("value", "mse"), c("prob_repeats", "brier"), c("prob_repeats", "auc"), c("value_repeats", "rmse"))) for (regime in c("cv", "holdout")) {
+  d <- sets[[it[1]]]; s <- pooled_scores(d, it[2]); V <- over_draws(d, it[2]); V1 <- mean(sapply(seq_len(r_of(d)), function(r) over_draws(one_repeat(d, r), it[2])))
+  se <- sqrt((V + if (regime == "cv") 1.25 * V1 else 0) * n / (n - 1)); est <- s[1] - s[3]; t <- qt(0.975, n - 1)
+  add(paste(c("contrast", it, if (regime == "holdout") regime), collapse = "_"), "difference of two configurations fixed in advance; variance over draws times N / (N - 1), for refitted models plus 1.25 times that of one repeat (mean)", "contrast",
+      case(it[1], it[2], draws = "forty", arguments = c(list(a = 0, b = 2), if (regime == "holdout") list(regime = regime))), list(estimate = est, std_error = se, conf_low = est - t * se, conf_high = est + t * se,
       statistic = est / se, df = n - 1, p_value = 2 * pt(-abs(est / se), n - 1)))
 }
 

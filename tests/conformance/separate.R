@@ -66,8 +66,9 @@ for (set in names(sets)) {
   draw_sets[[set]] <- if (set %in% c("renumbered", "score")) draw_sets$k23 else inside(d, 20, TRUE); found <- run(d, draw_sets[[set]], FALSE)
   add(paste0("same_model_bbc_", set), "chosen in the bag, judged out of it", "bbc", c(input, list(draws = set)), found$bbc)
   if (set != "alone") add(paste0("same_model_winner_", set), "anchored", "winner", c(input, list(draws = set, arguments = list(rng = 1))), if (set == "repeats") found$winner[c("naive", "selected", "bbc_plain")] else found$winner)
-  if (!(set %in% c("gaps", "alone"))) { case <- case_of(d); gap <- sapply(seq_len(nrow(draw_sets[[set]])), function(b) same_model(d, 1, draw_sets[[set]][b, ] * case) - same_model(d, 2, draw_sets[[set]][b, ] * case))
-    add(paste0("same_model_contrast_", set), "two configurations fixed in advance, a - b", "contrast", c(input, list(draws = set, arguments = list(a = 0, b = 1))), list(estimate = aucs(d)[1] - aucs(d)[2], std_error = sqrt(var(gap) * 24 / 23))) }
+  if (!(set %in% c("gaps", "alone"))) { case <- case_of(d); all_of <- seq_len(dim(d$pred)[4])
+    spread <- function(repeats) var(sapply(seq_len(nrow(draw_sets[[set]])), function(b) same_model(d, 1, draw_sets[[set]][b, ] * case, repeats) - same_model(d, 2, draw_sets[[set]][b, ] * case, repeats)))
+    add(paste0("same_model_contrast_", set), "two configurations fixed in advance, a - b", "contrast", c(input, list(draws = set, arguments = list(a = 0, b = 1))), list(estimate = aucs(d)[1] - aucs(d)[2], std_error = sqrt((spread(all_of) + 1.25 * mean(sapply(all_of, spread))) * 24 / 23))) }
 }
 
 # --- metrics at a prior: every class counts by its share in the population; a sample by the mean over its partners ------------------------------

@@ -14,9 +14,9 @@ import xarray as xr
 from scipy import stats
 
 import cvstats as cs
+from cvstats.cube.arrays import problem_on
 from cvstats.intervals import METHODS, get_method, interval_limits, quantiles
 from cvstats.intervals.calibration import (
-    BOUNDED,
     LogScale,
     UnitScale,
     bbc_x,
@@ -29,6 +29,7 @@ from cvstats.intervals.calibration import (
 from cvstats.intervals.evidence import Evidence
 from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
+from cvstats.protocols.bootstrap import within_folds
 from cvstats.resample import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
@@ -68,6 +69,7 @@ def evidence(metric="accuracy", **changes):
         "chosen": np.array([0.8, 0.8, 0.8, 0.7, 0.6]),
         "values": np.linspace(0.6, 0.9, 101),
         "n": 50,
+        "samples": 50,
         "smallest_class": 50,
         "wins": np.array([0.6, 0.2, 0.2]),
     }
@@ -112,7 +114,7 @@ class TestCalibratedByHand:
     def test_upper_limit_heeds_bbc_x(self):
         plain = cs.calibrated(safe_upper=False)
         nested, refitted = evidence(estimator="bbc_ncv"), evidence()
-        kappa = cs.calibrated(kappa=1.3, psi=1.0, safe_upper=False)
+        kappa = cs.calibrated(kappa=1.25, psi=1.0, safe_upper=False)
         assert plain.limits(refitted, 0.95)[0] == kappa.limits(nested, 0.95)[0]
         assert plain.limits(refitted, 0.95)[1] > kappa.limits(nested, 0.95)[1]
 
@@ -129,7 +131,7 @@ class TestCalibratedByHand:
             estimator="bbc_ncv",
         )
         low, high, error = cs.calibrated(kappa=1.5, psi=1.0).limits(given, 0.95)
-        own = max(0.5 / (1.8**2 + 4.0**2), 0.4 / 1.8**2)  # the winners are noisier than the pool
+        own = 0.4 / 1.8**2  # that of the configuration that won
         se = np.sqrt(1.5 * own + np.var([1.8, 1.8, 4.0], ddof=1) / 4)
         t = stats.t.ppf(0.975, 49)
         np.testing.assert_allclose([low, high], 2 * np.exp([-t * se, t * se]))
@@ -141,8 +143,9 @@ class TestCalibratedByHand:
         scale = scale_of(given.metric)
         pooled = 1.7 * 0.32 / (1.5**2 + 3.0**2) + 0.6 * 0.75 / 2.0**2  # var(1.5, 1.5, 3) = .75
         assert scale.spread(given, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
-        quiet = replace(given, wins=np.array([1.0, 0.0]))  # the winners are less noisy than the pool
-        assert scale.spread(quiet, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
+        quiet = replace(given, wins=np.array([1.0, 0.0]))  # the winners are less noisy than the pool, and they count
+        own = 1.7 * 0.02 / 1.5**2 + 0.6 * 0.75 / 2.0**2
+        assert scale.spread(quiet, 1.7, 0.6)[0] == pytest.approx(np.sqrt(own))
         gap = replace(given, scores=np.array([1.5, 3.0, np.nan]), variance=np.array([0.02, 0.3, np.nan]))
         assert scale.spread(gap, 1.7, 0.6)[0] == pytest.approx(np.sqrt(pooled))
         for perfect in (replace(given, estimate=0.0), replace(given, scores=np.zeros(2), estimate=1.0)):
@@ -164,13 +167,13 @@ class TestCalibratedByHand:
         noisy = evidence(variance=np.array([0.16, 0.21, 0.24]) / 20)
         assert scale_of(noisy.metric).spread(noisy, 1.0, 0.0)[0] == pytest.approx(20)
         # Matthews' coefficient has a range of 2: theta = (score + 1) / 2, and variances are divided by 4
-        given = evidence("mcc", scores=np.array([0.6, 0.2]), variance=np.array([0.04, 0.06]))
+        given = evidence("mcc", scores=np.array([0.6, 0.2]), variance=np.array([0.04, 0.06]), wins=None)
         assert scale_of(given.metric).spread(given, 1.0, 0.0)[0] == pytest.approx((0.8 * 0.2 + 0.6 * 0.4) / 0.025)
         spread = scale_of(given.metric).spread(given, 1.3, 0.5)
         assert spread[2] == pytest.approx(0.5 * np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1) / 4)
-        loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]))
+        loss = evidence("error_rate", scores=np.array([0.3, 0.4]), variance=np.array([0.01, 0.02]), wins=None)
         assert scale_of(loss.metric).spread(loss, 1.0, 0.0)[0] == pytest.approx((0.21 + 0.24) / 0.03)
-        gap = evidence(scores=np.array([0.8, 0.7, np.nan]), variance=np.array([0.02, 0.01, np.nan]))
+        gap = evidence(scores=np.array([0.8, 0.7, np.nan]), variance=np.array([0.02, 0.01, np.nan]), wins=None)
         assert scale_of(gap.metric).spread(gap, 1.0, 0.0)[0] == pytest.approx(0.37 / 0.03)
         tiny = evidence(variance=np.full(3, 10.0))
         assert scale_of(tiny.metric).spread(tiny, 1.0, 0.0)[0] == 1.0
@@ -204,12 +207,12 @@ class TestCalibratedByHand:
         """A range of width 2: scores, variances and the result are mapped to [0, 1] and back."""
         given = evidence(
             "mcc", estimate=0.5, bbc=0.5, naive=0.6, scores=np.array([0.6, 0.4]), wins=np.array([0.5, 0.5])
-        )
+        )  # two configurations, with inner predictions: kappa .9 * 1.75
         given = replace(given, variance=np.array([0.012, 0.016]), chosen=np.array([0.6, 0.6, 0.4]), estimator="bbc_ncv")
         theta, n = np.array([0.8, 0.7]), 50
         n_eff = min(n, np.sum(theta * (1 - theta)) / (0.028 / 4))
         c = 0.75
-        size = c * (1 - c) / (1.15 * c * (1 - c) / n_eff + np.var([0.6, 0.6, 0.4], ddof=1) / 4)
+        size = c * (1 - c) / (0.9 * 1.75 * c * (1 - c) / n_eff + np.var([0.6, 0.6, 0.4], ddof=1) / 4)
         low, high = wilson_limits(c, size, stats.t.ppf(0.975, 49))
         found = cs.calibrated().limits(given, 0.95)
         np.testing.assert_allclose(found, [2 * low - 1, 2 * high - 1, 2 * np.sqrt(c * (1 - c) / size)], rtol=1e-9)
@@ -286,36 +289,99 @@ class TestCalibratedByHand:
         assert scale.best == 0
         assert scale.back(scale.forward(0.3 * -metric.sign)) == pytest.approx(0.3 * -metric.sign)
 
-    def test_constants_by_kind_of_metric(self):
-        assert BOUNDED["bbc"].kappa == 1.3
-        width = {}
-        for metric in ("accuracy", "auc"):
-            low, _, _ = cs.calibrated(safe_upper=False).limits(evidence(metric), 0.95)
-            width[metric] = 0.75 - low
-        assert width["auc"] > width["accuracy"]
-
     @pytest.mark.parametrize(
         ("metric", "estimator", "expected"),
         [
-            ("accuracy", "bbc", (1.3, 1.0, "standing out")),
-            ("mcc", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
-            ("accuracy", "bbc_ncv", (1.15, 1.0, "never")),
+            ("accuracy", "bbc", (1.25, 1.0, "standing out")),
+            ("mcc", "bbc_cross_repeat", (1.125, 1.0, "standing out")),
+            ("accuracy", "bbc_ncv", (1.125, 1.0, "never")),
             ("accuracy", "bbc_x", (1.0, 0.5, "never")),
-            ("auc", "bbc", (1.5, 1.0, "always")),
-            ("concordance", "bbc_cross_repeat", (1.15, 1.0, "standing out")),
-            ("auc", "bbc_ncv", (1.15, 1.0, "never")),
+            ("auc", "bbc", (1.25, 1.0, "always")),
             ("auc", "bbc_x", (1.0, 0.5, "never")),
-            ("mse", "bbc", (1.75, 1.0, "never")),
-            ("r2", "bbc_cross_repeat", (1.55, 1.0, "never")),
-            ("brier", "bbc_ncv", (1.55, 1.0, "never")),
+            ("mse", "bbc", (2.25, 1.0, "always")),
+            ("r2", "bbc_cross_repeat", (2.025, 1.0, "always")),
+            ("brier", "bbc_ncv", (1.35, 1.0, "never")),
+            ("log_loss", "bbc", (1.5, 1.0, "always")),
             ("log_loss", "bbc_x", (1.35, 0.5, "never")),
+            ("calibration_slope", "bbc", (1.5, 1.0, "never")),
+            ("observed_expected", "bbc", (1.5, 1.0, "never")),
         ],
     )
     def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
         """Changing one asks for a new study, so they stand here a second time."""
-        given = evidence(metric, estimator=estimator)
-        found = constants(given)
-        assert (found.kappa, found.psi, found.safe) == expected
+        found = constants(evidence(metric, estimator=estimator))
+        assert (found.kappa, found.psi, found.safe) == pytest.approx(expected)
+
+    @pytest.mark.parametrize(("metric", "kappa"), [("accuracy", 1.75), ("auc", 1.75), ("brier", 2.25), ("mae", 2.25)])
+    def test_one_or_two_configurations_have_no_selection_to_stand_in_for_refitting(self, metric, kappa):
+        for many in (1, 2):
+            given = evidence(metric, scores=np.full(many, 0.7), wins=np.ones(many))
+            assert constants(given).kappa == pytest.approx(kappa)
+        assert constants(replace(given, kept=np.zeros(3))).kappa == constants(evidence(metric)).kappa
+
+    def test_groups_take_the_variance_of_the_draws_up_to_the_number_of_samples(self):
+        given = evidence(n=10, grouped=True)
+        assert constants(given).kappa == 1.75
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.75, 1.0)[0] == pytest.approx(50)
+        assert constants(evidence("brier", grouped=True)).kappa == constants(evidence("brier")).kappa
+
+    def test_those_that_won_count_by_themselves(self):
+        """A configuration that never won has little noise for its score and would hide that of the winners."""
+        variance = np.array([0.8 * 0.2 / 20, 0.7 * 0.3 / 20, 0.6 * 0.4 / 500])
+        given = evidence(variance=variance, wins=np.array([0.7, 0.3, 0.0]))
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.0, 1.0)[0] == pytest.approx(20)
+
+    def test_what_is_averaged_over_pairs_may_be_surer_than_a_share_of_samples(self):
+        for metric, size in (("auc", 100), ("concordance", 100), ("accuracy", 50)):
+            given = evidence(metric, variance=evidence().variance / 2)
+            assert UnitScale(best=1.0, worst=0.0).spread(given, 1.0, 1.0)[0] == pytest.approx(size)
+
+    def test_pooling_the_scores_of_folds_lowers_an_auc(self):
+        plain, lifted = (cs.calibrated().limits(evidence("auc", within=within), 0.95) for within in (0.8, 0.85))
+        assert plain == cs.calibrated().limits(evidence("auc"), 0.95)
+        assert lifted == pytest.approx((plain[0], plain[1] + 0.25 * (1 - plain[1]), plain[2]))
+        assert cs.calibrated().limits(evidence("auc", within=0.7), 0.95) == plain
+
+    def test_within_folds_by_hand(self):
+        """Fold a orders both pairs rightly, fold b one of two; pooled, the shift between folds hides it."""
+        score = np.array([0.2, 0.4, 0.3, 1.3, 1.2, 1.25])
+        cube = cs.as_cube(score, [0, 1, 0, 1, 0, 1], folds=list("aaabbb"), kind="score", threshold=0)
+        metric = get_metric("auc")
+        assert within_folds(cube, problem_on(cube, metric), 0) == pytest.approx(1.0)
+        cube[3, 0] = 1.1
+        assert within_folds(cube, problem_on(cube, metric), 0) == pytest.approx(3 / 4)
+        assert np.isnan(within_folds(cube.drop_vars("fold"), problem_on(cube, metric), 0))
+        assert np.isnan(within_folds(cube.assign_coords(fold=("sample", range(6))), problem_on(cube, metric), 0))
+
+    @pytest.mark.parametrize(("metric", "factor"), [("mse", 1.0), ("rmse", 4.0)])
+    def test_a_few_samples_that_make_up_the_loss_are_told(self, metric, factor):
+        """Normal errors: the squared coefficient of variation of their squares is 2."""
+        scores = np.array([1.0, 2.0, 3.0])
+        given = evidence(metric, estimate=1.1, bbc=1.1, naive=1.0, scores=scores, variance=np.full(3, 2 / factor / 50))
+        assert cs.calibrated().doubt(given) is None
+        heavy = replace(given, variance=np.full(3, 4.1 / factor / 50))
+        assert "a few samples make up most of" in cs.calibrated().doubt(heavy)
+        assert cs.calibrated().doubt(replace(heavy, metric=get_metric("mae"))) is None
+
+    def test_the_doubt_is_in_the_warning(self):
+        g = np.random.default_rng(1)
+        y = np.r_[g.normal(size=59), 60.0]
+        with pytest.warns(cs.CvstatsWarning, match="a few samples make up most of mse"):
+            cs.winner(cs.as_cube(0.1 * g.normal(size=(60, 4)), y, kind="value"), "mse", times=50, rng=1)
+
+    def test_any_decision_by_hand(self):
+        """The noise of the final decision is that of its naive value, and the upper limit heeds it."""
+        kept = np.array([0.75, 0.85, 0.8])
+        given = evidence(kept=kept)
+        n_eff, t = 0.8 * 0.2 / np.var(kept, ddof=1), stats.t.ppf(0.975, 49)
+        wobble = 0.75 * 0.25
+        size = wobble / (1.25 * wobble / n_eff + np.var(given.chosen, ddof=1))
+        low, high, _ = cs.calibrated().limits(given, 0.95)
+        assert low == pytest.approx(wilson_limits(0.75, size, t)[0])
+        assert high == pytest.approx(max(wilson_limits(0.75, size, t)[1], wilson_limits(0.8, n_eff / 1.5, t)[1]))
+        assert (
+            UnitScale(best=1.0, worst=0.0).spread(replace(given, kept=np.ones(3), smallest_class=7), 1.0, 1.0)[0] == 7
+        )
 
     @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
     def test_scale_maps_the_range_to_zero_and_one(self, metric):
@@ -335,7 +401,7 @@ class TestSafeUpper:
     def test_never_below_the_naive_wilson_limit(self):
         given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
         scale = scale_of(given.metric)
-        naive = scale.limits(scale.spread(given, 1.0, 0.0), 0.95, stats.t.ppf(0.975, 49))[1]
+        naive = scale.limits(scale.spread(given, 1.5, 0.0), 0.95, stats.t.ppf(0.975, 49))[1]
         assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
         assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
 
@@ -448,7 +514,7 @@ class TestEveryInterval:
     def test_all_perfect(self):
         out = cs.winner(labels_cube(np.ones((30, 4), int)), "accuracy", rng=1)
         assert float(out.conf_high) == 1.0
-        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.3, stats.t.ppf(0.975, 29))[0])
+        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.25, stats.t.ppf(0.975, 29))[0])
 
     def test_perfect_auc(self):
         out = cs.winner(scores_cube(45, 4, shift=30), "auc", rng=1)
@@ -459,7 +525,7 @@ class TestEveryInterval:
         out = cs.winner(labels_cube(np.arange(40)[:, None] % 4 > 0), "accuracy", rng=1)
         assert float(out.estimate) == float(out.naive) == 0.75
         t = stats.t.ppf(0.975, 39)
-        size = 40 / 1.3  # nothing was selected: V_s = 0
+        size = 40 / 1.75  # nothing was selected: V_s = 0
         found, expected = both(out), wilson_limits(0.75, size, t)
         np.testing.assert_allclose(found, expected, atol=0.02)  # n_eff is estimated from the draws
 

@@ -24,3 +24,12 @@ def test_no_row_is_missing(paper):
     expected = {f"Table {i + 1}" for i in range(tables)} | {f"Figure {i + 1}" for i in range(figures)}
     assert sorted(name for name, _ in rows) == sorted(expected)
     assert all(said.strip() for _, said in rows)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not in this tree")
+def test_every_long_run_is_made_and_shown_by_a_vignette():
+    root = PAGE.parents[1]
+    text = "".join(path.read_text(encoding="utf-8") for path in (root / "vignettes").glob("*.py"))
+    shown = set(re.findall(r'kept\("(\w+)"', text)) | set(re.findall(r'read_csv\(RESULTS / "papers_(\w+).csv"', text))
+    kept = {path.stem.removeprefix("papers_") for path in (root / "benchmarks/results").glob("papers_*")}
+    assert shown == kept

@@ -93,3 +93,24 @@ def test_the_script_makes_the_table_again(tmp_path):
         pytest.skip("R has no MASS")
     made, kept = (pd.read_csv(folder / "separate_lda.csv") for folder in (tmp_path, FILES))
     pd.testing.assert_frame_equal(made, kept, rtol=1e-9)
+
+
+def test_tables_and_figures_of_cubes_with_partners():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    cube = cs.example_cube("breast_cancer_separate").isel(configuration=slice(0, 36, 9), repeat=0, drop=True)
+    metric = cs.at_prior("error_rate", {"malignant": 0.02})
+    found = cs.winner(cube, metric, times=100, rng=1)
+    rows = cs.augment(cube, found)
+    assert len(rows) == 120 * 5
+    assert rows.groupby("sample").partner.nunique().eq(5).all()
+    about = cs.describe_cube(cube)
+    assert int(about.n_samples) == 120
+    assert int(about.n_missing.sum()) == 0
+    assert about.fold_class_count.values.tolist() == [[12, 12]] * 5
+    cs.plot_win_rates(found)
+    cs.plot_intervals(found)
+    cs.plot_optimism(cs.optimism_curve(cube, metric, times=100, rng=1))
+    cs.plot_configurations(cs.best_set(cube, metric, times=100, rng=1))
+    cs.plot_scores_by(cs.score(cube, "auc"), "complexity")
+    cs.plot_prior(cs.prior_curve(cube, rng=1).isel(configuration=0))
+    pyplot.close("all")

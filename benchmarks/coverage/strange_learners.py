@@ -1,0 +1,140 @@
+"""Further learners for the study of strange designs, of the same form as `learners`: one fit, many configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .learners import EDGE, Family, _probability, _scaled
+
+Array = np.ndarray
+
+
+def _link(values: Array, regress: bool) -> Array:
+    """Return predictions of a least squares fit to classes as probabilities."""
+    return values if regress else _probability(4 * (values - 0.5))
+
+
+def stumps(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Boosted stumps after 3 to 60 stages at two rates: steepest descent of log loss or squared error."""
+    n = len(y)
+    order = np.argsort(X, axis=0, kind="stable")
+    ordered = np.take_along_axis(X, order, 0)
+    split = ordered[1:] > ordered[:-1]
+    left = np.arange(1, n)[:, None]
+    columns = []
+    for rate in (0.1, 0.4):
+        base = y.mean() if regress else np.log((y.mean() + 0.01) / (1.01 - y.mean()))
+        fit, out = np.full(n, base), np.full(len(Z), base)
+        for stage in range(1, 61):
+            chance = 1 / (1 + np.exp(-fit))
+            rest = y - (fit if regress else chance)
+            below = np.cumsum(rest[order], axis=0)[:-1]
+            gain = np.where(split, (below - left * rest.mean()) ** 2 / (left * (n - left)), -1)
+            at, feature = np.unravel_index(gain.argmax(), gain.shape)
+            edge = (ordered[at, feature] + ordered[at + 1, feature]) / 2
+            side = X[:, feature] <= edge
+            weight = np.ones(n) if regress else np.maximum(chance * (1 - chance), 0.02)
+            step = [rate * rest[s].sum() / (weight[s].sum() + 1) for s in (side, ~side)]
+            fit = fit + np.where(side, *step)
+            out = out + np.where(Z[:, feature] <= edge, *step)
+            if stage in (3, 8, 15, 30, 60):
+                columns.append(out)
+    made = np.stack(columns, 1)
+    return made if regress else _probability(made)
+
+
+def forest(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Extremely randomised trees: 3, 10 or 30 of them, with leaves of at least one or five cases."""
+    from sklearn import config_context
+    from sklearn.tree import ExtraTreeRegressor
+
+    X, Z, columns = np.asarray(X, np.float32), np.asarray(Z, np.float32), []
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        for leaf in (1, 5):
+            made = [
+                ExtraTreeRegressor(min_samples_leaf=leaf, max_features=0.5, random_state=seed)
+                .fit(X, y.astype(float), check_input=False)
+                .predict(Z, check_input=False)
+                for seed in range(30)
+            ]
+            mean = np.cumsum(made, axis=0) / np.arange(1, 31)[:, None]
+            columns += [mean[2], mean[9], mean[29]]
+    out = np.stack(columns, 1)
+    return out if regress else np.clip(0.02 + 0.96 * out, EDGE, 1 - EDGE)
+
+
+def machine(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Support vectors, linear and radial, four penalties in all."""
+    from sklearn.svm import SVC, SVR
+
+    X, Z = _scaled(X, Z)
+    columns = []
+    for kernel, penalty in (("linear", 0.05), ("linear", 1.0), ("rbf", 1.0), ("rbf", 10.0)):
+        model = (SVR if regress else SVC)(kernel=kernel, C=penalty).fit(X, y)
+        columns.append(model.predict(Z) if regress else 2 * model.decision_function(Z))
+    out = np.stack(columns, 1)
+    return out if regress else _probability(out)
+
+
+def process(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Gaussian processes: three length scales, four noises."""
+    X, Z = _scaled(X, Z)
+    level, columns = y.mean(), []
+    between = np.maximum((X**2).sum(1)[:, None] - 2 * X @ X.T + (X**2).sum(1), 0) / X.shape[1]
+    across = np.maximum((Z**2).sum(1)[:, None] - 2 * Z @ X.T + (X**2).sum(1), 0) / X.shape[1]
+    for scale in (0.5, 1.0, 2.5):
+        value, base = np.linalg.eigh(np.exp(-between / (2 * scale**2)))
+        along, inner = np.exp(-across / (2 * scale**2)) @ base, base.T @ (y - level)
+        columns += [level + along @ (inner / (np.maximum(value, 0) + noise)) for noise in (0.03, 0.2, 1.0, 5.0)]
+    return _link(np.stack(columns, 1), regress)
+
+
+def lasso(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Lasso path of ten penalties on the fifteen features that go best with the target in the training set."""
+    from sklearn.linear_model import lasso_path
+
+    X, Z = _scaled(X, Z)
+    level = y.mean()
+    kept = np.argsort(-np.abs(X.T @ (y - level)), kind="stable")[:15]
+    _, weight, _ = lasso_path(np.asfortranarray(X[:, kept]), y - level, n_alphas=10, eps=0.02)
+    return _link(level + Z[:, kept] @ weight, regress)
+
+
+def subsets(count: int, useful: int = 0) -> Family:
+    """Independence rule on random subsets of features; with `useful` the first sees these and the others the rest."""
+
+    def family(X: Array, y: Array, Z: Array) -> Array:
+        X, Z = _scaled(X, Z)
+        p, rng = X.shape[1], np.random.default_rng(5)  # the subsets are the configurations
+        mask = rng.random((count, p)) < max(0.2, 1.5 / p)
+        mask[np.arange(count), rng.integers(useful, p, count)] = True
+        if useful:
+            mask[:, :useful], mask[0] = False, np.arange(p) < useful
+        gap = X[y == 1].mean(0) - X[y == 0].mean(0)
+        return _probability((Z * gap) @ (mask.T * 1.0) + np.log((y.sum() + 0.5) / (len(y) - y.sum() + 0.5)))
+
+    return family
+
+
+def only(family: Family, *which: int) -> Family:
+    """Return some configurations of a family."""
+    return lambda X, y, Z: family(X, y, Z)[:, list(which)]
+
+
+def value(family: Callable[..., Array]) -> Family:
+    """Return a family that predicts numbers."""
+    return partial(family, regress=True)
+
+
+def one_against_rest(families: tuple[Family, ...]) -> Family:
+    """Return probabilities of several classes (case, configuration, class), each class against the rest."""
+
+    def family(X: Array, y: Array, Z: Array) -> Array:
+        each = [np.concatenate([one(X, (y == c).astype(int), Z) for one in families], axis=1) for c in range(3)]
+        made = np.stack(each, axis=2)
+        return made / made.sum(axis=2, keepdims=True)
+
+    return family
