@@ -1,8 +1,34 @@
 """Honest numbers from saved cross-validation predictions.
 
-Names are loaded on first use (PEP 562), so ``import cvstats`` stays as light as xarray itself. Which names there are,
-and where they live, stands once, in ``__init__.pyi``.
+The dozen that matter (``import cvstats as cs``):
+
+    read_predictions   a table of predictions, of many tools, as a cube
+    as_cube            the same from arrays
+    summary            what was read, what is odd about it, and the headline
+    winner             how good is what won: estimate, interval, optimism
+    best_set           which configurations cannot be excluded as the best
+    contrast           two configurations, or two tuned families
+    roc_curve, calibration_curve, decision_curve   curves of what won
+    score              plain scores of all configurations
+    tidy               any result as a data frame
+    report_html        all of it as one page; report_text is its methods paragraph
+
+More, by prefix or by kind (``help(cvstats.winner)`` and so on; ``cvstats help METHOD`` in a shell):
+
+    read and write     read_*, write_cube, example_cube, simulate_*, describe_cube
+    estimates          bbc, bbcd, ncv, tt, cvm_cv, cvt, cv, bbc_folds, separate_cv, prior_curve
+    metrics            auc, brier, accuracy, mse, concordance ...; metric_set, as_metric, at_prior
+    decisions          select_*, ensemble, top_mean, cut, recalibrate, shift_prior
+    intervals          calibrated, percentile, wilson, delong, bca, double_bootstrap
+    tests              *_test, critical_difference, p_adjust, meta_analysis
+    figures            plot_*; cvstats.plot.journal has settings for print
+    draws and folds    bootstrap, subsample, jackknife, kfold, nested_folds, separate_folds
+    tables             tidy, augment, bind, confint, format_table
+    planning           precision_plan, optimism_curve, coverage
 """
+
+# Names are loaded on first use (PEP 562), so `import cvstats` stays as light as xarray itself. Which names there are,
+# and where they live, stands once, in `__init__.pyi`.
 
 from __future__ import annotations
 

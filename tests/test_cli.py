@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -242,7 +243,7 @@ def test_describe(table, capsys):
     assert run("describe", table) == OK
     out = capsys.readouterr().out
     assert "predictions.csv" in out
-    assert "40 (20 0, 20 1)" in out
+    assert "40 (20 of class 0, 20 of class 1)" in out
     assert run("describe", table, "--json") == OK
     found = json.loads(capsys.readouterr().out)
     assert (found["samples"], found["configurations"], found["folds"], found["repeats"]) == (40, 3, 5, 2)
@@ -597,3 +598,37 @@ def test_report_leads_with_one_decision_and_can_be_made_again(table, tmp_path, c
     assert page.index('id="decision"') < page.index('id="read"')
     assert "--metric auc,sensitivity --by auc --cut youden" in page
     assert "was learned again in every draw" in page
+
+
+def test_json_is_what_its_page_says(tmp_path, capsys):
+    page = pathlib.Path(__file__).parents[1] / "docs" / "json.md"
+    if not page.exists():
+        pytest.skip("the documentation is not part of an installed package")
+    _, estimate, compare, describe = page.read_text(encoding="utf-8").split("\n## ")
+    cube = cs.example_cube().isel(repeat=0, configuration=slice(0, 133, 30))
+    cube = cube.assign_coords(site=("sample", np.array(["x", "y"] * 60)))
+    cs.write_cube(cube, tmp_path / "p.csv")
+    known = ["--positive", "malignant", "--json"]
+    judged = ["--metric", "auc,brier", "--by", "auc", "--cut", "youden", "--subgroup", "site"]
+    assert run("estimate", tmp_path / "p.csv", *known, *judged, *FAST) == OK
+    found = json.loads(capsys.readouterr().out)
+    rows = [line.split("|")[1] for line in estimate.splitlines() if line.startswith("| `")]
+    assert set(found) == set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert [one["protocol"] for one in found["results"]][:5] == ["decision"] * 4 + ["winner"]
+    named = re.search(r"such as (.*?)\. What", estimate, flags=re.DOTALL)[1]
+    assert set(re.findall(r"`(\w+)`", named)) <= set(found["results"][4])
+    assert set(found["results"][4]["win_rate"]) == set(cube["configuration"].values)
+    assert run("compare", tmp_path / "p.csv", *known, *FAST) == OK
+    found = json.loads(capsys.readouterr().out)
+    assert set(re.findall(r"`([a-z_]+)`", compare.partition("; with")[0])) - {"best_set"} <= set(found)
+    assert run("describe", tmp_path / "p.csv", *known) == OK
+    assert set(re.findall(r"`([a-z_]+)`", describe)) - {"load_report"} <= set(json.loads(capsys.readouterr().out))
+
+
+def test_prior_and_families_on_the_command_line(tmp_path, capsys):
+    cs.write_cube(cs.example_cube().isel(repeat=0, configuration=slice(0, 133, 30)), tmp_path / "p.csv")
+    known = ["--positive", "malignant", "--json"]
+    assert run("estimate", tmp_path / "p.csv", *known, "--prior", "malignant=0.02", *FAST) == OK
+    assert "malignant=0.02" in json.loads(capsys.readouterr().out)["metric"]
+    assert run("compare", tmp_path / "p.csv", *known, "--a", "naive*", "--b", "*logistic*", *FAST) == OK
+    assert {"estimate", "conf_low", "conf_high", "p_value"} <= set(json.loads(capsys.readouterr().out))

@@ -109,9 +109,9 @@ print("now, four data sets to a cell")
 print(now.pivot_table(index=["size", "configurations"], columns="method", values="bias")[METHODS].round(3).to_string())
 if LARGE:
     parts = [
-        simulation([NINE_SIX], [20, 40, 60, 80, 100, 500], [50, 200, 500, 2000], 10, rng),
-        simulation([NINE_SIX], [1000], [50, 200, 500], 10, rng),
-        simulation(OTHERS, [20, 100, 500], [50, 500], 10, rng),
+        simulation([NINE_SIX], [20, 40, 60, 80, 100, 500], [50, 200, 500, 2000], 20, rng),
+        simulation([NINE_SIX], [1000], [50, 200, 500], 20, rng),
+        simulation(OTHERS, [20, 100, 500], [50, 500], 20, rng),
     ]
     now = pd.concat(parts)
 bias = kept("bootstrap_bias", now)
@@ -123,7 +123,7 @@ for ax, method in zip(axes, METHODS, strict=True):
     ax.axhline(0, color="0.5", lw=0.6)
     ax.set(xscale="log", title=method, xlabel="samples")
 axes[0].set_ylabel("bias of accuracy")
-axes[0].legend(title="configurations")
+fig.legend(*axes[0].get_legend_handles_labels(), title="configurations", loc="outside right center")
 plt.show()
 
 # %% [markdown]
@@ -138,7 +138,7 @@ gap_mean, gap_error = gap.bias.mean(), np.sqrt((gap.error**2).sum()) / len(gap)
 print(f"\nNCV minus BBC, averaged over cells: {gap_mean:.3f} (standard error {gap_error:.3f}; paper .013)")
 
 # %% [markdown]
-# CVT is optimistic by up to .17. TT is optimistic with few samples and pessimistic with more. NCV has no bias worth
+# CVT is optimistic by up to .19. TT is optimistic with few samples and pessimistic with more. NCV has no bias worth
 # speaking of but a large spread. BBC errs a little on the safe side, and quickly less so. The better the configurations
 # are on average (the other Betas), the smaller everything becomes.
 #
@@ -304,7 +304,7 @@ repeats = real[real.method.isin(names)].assign(repeats=lambda t: t.method.map(na
 widths = repeats.pivot_table(index="repeats", columns=["dataset", "size"], values="width")
 fig, ax = plt.subplots(figsize=(5.4, 3), layout="constrained")
 widths.plot(ax=ax, marker="o", xticks=widths.index, ylim=(0, None), ylabel="width of the 95 % interval")
-ax.legend([f"{name}, {size}" for name, size in widths.columns], fontsize=7)
+ax.legend([f"{name}, {size}" for name, size in widths.columns], bbox_to_anchor=(1, 1), loc="upper left")
 plt.show()
 
 # %% [markdown]
@@ -331,8 +331,11 @@ for ax, size in zip(axes, (20, 100, 500), strict=True):
     ax.plot(0.95, share[size, "winner"][-2], "k*", ms=9, label="winner")
     ax.set(title=f"N = {size}", xlabel="promised")
 axes[0].set_ylabel("covered")
-axes[-1].legend(frameon=False, loc="lower right")
+axes[-1].legend(frameon=False, loc="upper left")
 plt.show()
+excess = {size: {m: (share[size, m] - LEVELS).mean() for m in ("BBC", "BBCD", TEN)} for size in (20, 40, 100, 500)}
+print("covered minus promised, mean over levels")
+print(pd.DataFrame(excess).round(3).to_string())
 at = {size: {m: share[size, m][-2] for m in ("BBC", "BBCD", TEN, "winner")} for size in (20, 40, 100, 500)}
 print("coverage of 95 % limits")
 print(pd.DataFrame(at).round(3).to_string())
@@ -341,7 +344,8 @@ print(pd.DataFrame(at).round(3).to_string())
 # *Figure 5 (the paper's Figure 6). How often percentile intervals contained the truth against what they promised; 30
 # studies for each line, 15 for N = 500. Above the diagonal: wider than needed. The star is the calibrated interval.*
 #
-# Thirty studies know a coverage of .95 to .04; [the coverage study](../docs/coverage.md) has thousands.
+# Thirty studies know a coverage of .95 to .04; [the coverage study](../docs/coverage.md) has thousands. Here the
+# intervals are wide, but the bias of BBC moves them, so that they cover about what they promise.
 #
 # ## One detail that matters: ties
 #
@@ -387,8 +391,8 @@ same = all(bool((part["mean"].abs() <= 2 * part["sem"]).all()) for part in other
 lowest = min(part["mean"].min() for part in others)
 faster = bool((dropping["BBCD .90", "speed-up"] >= dropping["BBCD", "speed-up"]).all())
 later = gains.drop(index=20, level="size")
-cover = [at[size]["BBC"] for size in (20, 100, 500)]
-closer = [abs(at[size][TEN] - 0.95) < abs(at[size]["BBC"] - 0.95) - 1e-3 for size in (20, 100)]
+cover = [excess[size]["BBC"] for size in (20, 100, 500)]
+closer = [abs(excess[size][TEN]) < abs(excess[size]["BBC"]) for size in (20, 100)]
 narrower = widths.loc[10] < widths.loc[1]
 
 
@@ -422,15 +426,15 @@ verdict = [
     ),
     ("more repeats, narrower interval", "yes", f"{int(narrower.sum())} of {len(narrower)} cells", bool(narrower.all())),
     (
-        "percentile interval is conservative, N=20, 100, 500",
+        "percentile intervals conservative, N=20, 100, 500",
         "yes, yes, no",
-        " ".join(f"{value:.2f}" for value in cover),
-        min(cover[:2]) >= 0.95 > cover[2],
+        " ".join(f"{value:+.2f}" for value in cover),
+        min(cover[:2]) > 0 > cover[2],
     ),
     (
-        "ten repeats calibrate it better, N=20, 100",
+        "ten repeats calibrate better, N=20, 100",
         "yes",
-        " ".join(f"{at[size][TEN]:.2f}" for size in (20, 100)),
+        " ".join(f"{excess[size][TEN]:+.2f}" for size in (20, 100)),
         all(closer),
     ),
 ]
@@ -439,15 +443,16 @@ print(pd.DataFrame(verdict, columns=["claim", "paper", "here", "agree"]).to_stri
 # %% [markdown]
 # Where the last column says False, and where True says little:
 #
-# - *NCV minus BBC* has the right sign and size, but lies more than two standard errors above print. Ten data sets to a
-#   cell cannot decide whether that is chance; our cells also have fewer large samples than the paper's.
+# - *NCV minus BBC.* The agreement to the last digit is luck: a first run, with ten data sets to a cell instead of
+#   twenty, had .021.
 # - *The cost of dropping early.* The largest loss, 1 % with 20 samples, is within its standard error of nothing. The
 #   paper saw losses of up to 9 % on one of its data sets, where nearly everything was dropped after a few predictions;
 #   our two do not drop so fast.
-# - *Better calibration by ten repeats.* Coverage with one partition and with ten is equally far from .95. Thirty
-#   studies cannot tell more.
-# - *Not conservative with 500 samples*: the same as in the paper, for another reason. Its intervals lay too low, ours
-#   too high: on the digits BBC is optimistic by .004, nearly as much as CVT, and the interval is narrow.
+# - *Conservative intervals, better calibrated by ten repeats.* On these data intervals of AUC cover about what they
+#   promise with 20 and 100 samples, with one partition as with ten, so there was nothing to calibrate. Simulated
+#   studies of accuracy do find them too wide ([the coverage study](../docs/coverage.md)). With 500 samples they fail as
+#   in the paper, but for another reason: there they lay too low, here too high. On the digits BBC is optimistic by
+#   .004, nearly as much as CVT, and the interval is narrow.
 # - *BBC conservative.* For AUC it is. With refitted models it is on average slightly optimistic for accuracy, because
 #   labels leak a little between folds through the models; [the caveats](../docs/caveats.md) have the measured numbers.
 # - *The percentile interval* is too wide in most studies and far too narrow near perfect scores with ties to the first.

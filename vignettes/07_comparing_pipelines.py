@@ -199,7 +199,7 @@ print(families.round(3).to_string(index=False))
 
 # %% [markdown]
 # Several comparisons need an adjustment; `p_adjust` has Holm's and others. Note how wide the intervals are. With 120
-# patients a difference of .07 in AUC is about what can be seen.
+# patients a difference of .08 in AUC is about what can be seen.
 #
 # ## One winner among many
 #

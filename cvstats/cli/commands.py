@@ -12,7 +12,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -27,10 +27,11 @@ from cvstats.read import write_cube
 from cvstats.report import check_folder, template_engine, write_report
 from cvstats.report.analysis import Analysis, check_one, default_metric
 from cvstats.report.design import read_facts
+from cvstats.report.judged import judged_table
 from cvstats.report.page import Page
 from cvstats.report.record import files_of, finite, variables_of
 from cvstats.report.remarks import looking_remarks
-from cvstats.report.sections import decision_table, decision_words, method_table
+from cvstats.report.sections import decision_words, method_table
 from cvstats.tables import format_table, render, tidy, words
 
 from .inputs import check_target, cut_of, inner_of, prior_of, read
@@ -117,8 +118,9 @@ def summary(analysis: Analysis) -> str:
     best, design, number = analysis.winner, analysis.design, analysis.number
     limits, beside = analysis.limits(best), analysis.limits(analysis.bbc)
     interval = f" ({analysis.percentage} interval {limits})" if limits else ""
-    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]} of the winner: {number(best['estimate'])}{interval}"]
-    lines.append(f"Selected: {words.printable(best['selected'].item())}")
+    whose = "" if analysis.single else " of the winner"
+    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]}{whose}: {number(best['estimate'])}{interval}"]
+    lines.append(f"{'Configuration' if analysis.single else 'Selected'}: {words.printable(best['selected'].item())}")
     if design.configurations > 1:
         paper = number(analysis.bbc["estimate"]) + (f" ({beside})" if beside else "")
         claim, gap = number(best["naive"]), number(best["optimism"])
@@ -142,9 +144,10 @@ def estimate(options: argparse.Namespace) -> None:
     elif options.csv:
         _csv(estimate_table(analysis) if analysis.decision is None else tidy(analysis.decision))
     else:
-        one, table = decision_table(analysis), method_table(analysis)
+        one, table = analysis.decision, method_table(analysis)
         narrow = render.Grid(table.header[:4], [row[:4] for row in table.body], note=table.note)
-        first = "" if one is None else f"{decision_words(analysis)}\n\n{render.text(replace(one, caption=''))}\n\n"
+        first = f"{decision_words(analysis)}\n\n" if one is not None else ""
+        first += f"{render.text(judged_table(one, analysis.percentage, '', 'decision'))}\n\n" if one is not None else ""
         write(f"{first}{shown}\n\n{render.text(narrow)}")
     _warn(analysis.warned)
 

@@ -17,7 +17,7 @@ from cvstats.cube.arrays import batch_dims, check_cube, class_names, coverage
 from cvstats.describe import describe_cube
 from cvstats.formats import _report
 from cvstats.intervals import check_times
-from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, score
+from cvstats.metrics import Metric, at_prior, bound_metric, get_metric, metric_set, score
 from cvstats.protocols import PROTOCOLS
 from cvstats.protocols.bootstrap import bbc, doubts
 from cvstats.protocols.bootstrap_winner import winner
@@ -35,15 +35,17 @@ FEW_DRAWS = 200  # of what stands beside the estimate, where all would take long
 MUCH, MANY = 2e8, 1e7  # predictions times draws, and samples times draws, beyond which that is so
 
 
-def default_metric(cube: xr.DataArray) -> str:
+def default_metric(cube: xr.DataArray) -> str | Metric:
     """Return the metric for a kind of labels: what most readers expect to see.
 
-    Survival: concordance. Numbers: mse. Scores or probabilities of two classes: auc. Classes, and probabilities of
-    more than two classes: accuracy, which is defined in every fold and draw; its balanced form where the class ratio is
-    the analyst's, because classes were sampled separately.
+    Survival: concordance; with predictions for several times the Brier score (of risks AUC) at the middle one. Numbers:
+    mse. Scores or probabilities of two classes: auc. Classes, and probabilities of more than two classes: accuracy,
+    which is defined in every fold and draw; its balanced form where the class ratio is the analyst's, because classes
+    were sampled separately.
     """
     if "event" in cube.coords:
-        return "concordance"
+        by_time = metric_set(cube) if cube.sizes.get("horizon", 1) > 1 else []
+        return by_time[cube.sizes["horizon"] // 2] if by_time else "concordance"
     kind = str(cube.coords["kind"].item())
     if kind == "value":
         return "mse"
@@ -293,9 +295,19 @@ class Analysis:
         return printable(self.metric.words)
 
     @property
+    def single(self) -> bool:
+        """Whether there is one configuration, so that nothing was chosen."""
+        return self.design.configurations == 1
+
+    @property
+    def which(self) -> str:
+        """Which configuration is spoken of."""
+        return "configuration" if self.single else "selected configuration"
+
+    @property
     def whose(self) -> str:
         """Whose performance it is, in words: nothing won where there is one configuration."""
-        return "the winner\u2019s" if self.design.configurations > 1 else "the configuration\u2019s"
+        return "the configuration\u2019s" if self.single else "the winner\u2019s"
 
     @cached_property
     def places(self) -> int:

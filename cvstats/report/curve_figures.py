@@ -58,9 +58,10 @@ def curve_blocks(analysis: Analysis) -> list[Block]:
             continue
         if np.isfinite(curve["estimate"].values).any():
             made.append(_drawing(name, curve, plot, f"{title}: {words}."))
+    chosen = "Judged" if analysis.single else f"Chosen by {analysis.name} again in each draw and judged"
     note = (
-        f"Chosen by {analysis.name} again in each of {count(times)} draws and judged on the samples left out; the "
-        "dashed line is what plain cross-validation draws. Limits hold point by point."
+        f"{chosen} on the samples left out of {count(times)} draws; the dashed line is what plain cross-validation "
+        "draws. Limits hold point by point."
     )
     return [note, *made] if made else []
 

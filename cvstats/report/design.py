@@ -22,7 +22,7 @@ class Design:
     configurations: int
     eligible: int
     repeats: int
-    folds: int  # of one repeat; 0 when not saved
+    folds: int  # of one repeat; 0 when not saved, or not the same for all configurations
     smallest_fold: int
     largest_fold: int
     stratified: bool | None  # None when there are no classes or folds
@@ -32,6 +32,7 @@ class Design:
     events: int | None
     tuning: dict[str, tuple[float, float, int]]  # name -> smallest, largest, number of values
     separate: dict[str, int]  # folds of each class, where classes were sampled and divided separately
+    own_folds: bool  # whether configurations were split in different ways
 
     @property
     def leave_one_out(self) -> bool:
@@ -43,7 +44,8 @@ class Design:
         """The resampling design in a few words."""
         times = f"{several(self.repeats, 'repeat')} of " if self.repeats > 1 else ""
         if not self.folds:
-            return times.removesuffix(" of ") + (", " if times else "") + "folds not saved"
+            why = "configurations were split in different ways" if self.own_folds else "folds not saved"
+            return times.removesuffix(" of ") + (", " if times else "") + why
         if self.leave_one_out:
             return "leave-one-out"
         if self.separate:
@@ -75,6 +77,7 @@ def design_of(cube: xr.DataArray) -> Design:
         events=int((cube["event"].values == 1).sum()) if "event" in cube.coords else None,
         tuning=_tuning(cube),
         separate=_separate(cube, names),
+        own_folds="fold" in cube.coords and "configuration" in cube["fold"].dims,
     )
 
 
@@ -118,11 +121,16 @@ def _tuning(cube: xr.DataArray) -> dict[str, tuple[float, float, int]]:
     return ranges
 
 
+def of_class(name: str) -> str:
+    """Return what stands between a number of samples and a class that is named by a number, too."""
+    return "of class " if name[:1].isdigit() or name[:1] in "-+." else ""
+
+
 def read_facts(cube: xr.DataArray, design: Design, source: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was read, in words; `source` is the report of the reader."""
     layout = printable(source.get("title") or source.get("layout") or "")
     how = f" ({source['recognised']})" if source.get("recognised") else ""
-    classes = ", ".join(f"{count(n)} {printable(name)}" for name, n in list(design.classes.items())[:8])
+    classes = ", ".join(f"{count(n)} {of_class(name)}{printable(name)}" for name, n in list(design.classes.items())[:8])
     renamed = [(ours, theirs) for ours, theirs in (source.get("read_as") or {}).items() if ours != theirs]
     facts = {
         "Source": printable(source.get("source") or ""),

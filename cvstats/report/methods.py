@@ -12,7 +12,7 @@ from cvstats.tables.render import latex_text
 from cvstats.tables.words import better, estimate_text, metric_words, printable, several
 
 from .analysis import Analysis
-from .design import Design
+from .design import Design, of_class
 
 REFERENCES = {
     "bbc": "Tsamardinos, Greasidou, Borboudakis (2018). Bootstrapping the out-of-sample predictions for efficient and "
@@ -45,6 +45,7 @@ UNKNOWN_PREPROCESSING = (
 )
 
 
+TINY = 1e-12  # a variance below it is rounding
 MARK = "\x00"  # on either side of a user's own text, which never holds it
 
 
@@ -105,7 +106,7 @@ def sentences(analysis: Analysis, preprocessing: str | None) -> Iterator[str]:
 def _data(analysis: Analysis, design: Design) -> str:
     text, cube = f"Out-of-sample predictions for {several(design.predicted, 'sample')}", analysis.cube
     if design.classes:
-        sizes = ", ".join(f"{size} {named(name)}" for name, size in list(design.classes.items())[:6])
+        sizes = ", ".join(f"{size} {of_class(name)}{named(name)}" for name, size in list(design.classes.items())[:6])
         more = f" and {len(design.classes) - 6} further classes" if len(design.classes) > 6 else ""
         text += f" ({sizes}{more})"
     elif design.events is not None:
@@ -123,6 +124,8 @@ def _partition(design: Design) -> str:
     times = several(design.repeats, "repeat") if design.repeats > 1 else ""
     if not design.folds:
         times = times and f" in {times}"
+        if design.own_folds:
+            return f"They come from cross-validation{times} in which configurations were split in different ways."
         return f"They come from resampling{times} whose folds were not saved [state the design here]."
     if design.leave_one_out:
         return "They come from leave-one-out cross-validation."
@@ -163,7 +166,7 @@ def _choice(analysis: Analysis, design: Design) -> Iterator[str]:
     yield (
         "The models were fixed before the samples were used; the estimate is for the selected model."
         if analysis.regime == "holdout"
-        else "The estimate is for the selected configuration refitted on all samples by the same process, "
+        else f"The estimate is for the {analysis.which} refitted on all samples by the same process, "
         "preprocessing and tuning included."
     )
 
@@ -195,10 +198,12 @@ def _wilson(analysis: Analysis) -> bool:
 def _interval(analysis: Analysis) -> Iterator[str]:
     kind = f"Wilson limits ({cite('wilson')})" if _wilson(analysis) else "limits on the log scale of the loss"
     if analysis.limits(analysis.winner):
+        what, more = "is calibrated for selection:", " of all configurations, and the variance that selection adds"
+        if analysis.single:
+            what, more = "has", ""
         yield (
-            f"The {analysis.percentage} interval is calibrated for selection: {kind} with Student's t, an effective "
-            "sample size from the bootstrap variance of all configurations, and the variance that selection adds; it "
-            f"is this package's own method{_constants(analysis)}."
+            f"The {analysis.percentage} interval {what} {kind} with Student's t and an effective sample size from the "
+            f"bootstrap variance{more}; it is this package's own method{_constants(analysis)}."
         )
 
 
@@ -213,9 +218,10 @@ def _constants(analysis: Analysis) -> str:
     df = f"t on {known['n'] - 1:.0f} degrees of freedom"
     if not _wilson(analysis):
         return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df})"
+    added = known["extra"] if known["extra"] > TINY else 0.0
     text = (
         f" (limits of Wilson at a centre c as for c(1 - c) / [kappa c(1 - c) / n_eff + V] samples, with n_eff = "
-        f"{known['first']:.4g}, kappa = {known['kappa']:.4g} and V = {known['extra']:.4g} on the scale from 0 to 1, "
+        f"{known['first']:.4g}, kappa = {known['kappa']:.4g} and V = {added:.4g} on the scale from 0 to 1, "
         f"{df}"
     )
     if np.isfinite(known["other"]):
@@ -232,9 +238,9 @@ def _constants(analysis: Analysis) -> str:
 
 def _numbers(analysis: Analysis) -> str:
     best, limits = analysis.winner, analysis.limits(analysis.winner)
-    text = f"The selected configuration, {named(best['selected'].item())}, has an estimated {analysis.name} of "
+    text = f"The {analysis.which}, {named(best['selected'].item())}, has an estimated {analysis.name} of "
     text += analysis.number(best["estimate"]) + (f" ({analysis.percentage} interval {limits})" if limits else "")
-    if analysis.design.configurations > 1:
+    if not analysis.single:
         text += f"; its uncorrected cross-validated score is {analysis.number(best['naive'])}"
         text += f", and BBC-CV as published gives {analysis.number(analysis.bbc['estimate'])}"
     return f"{text}."
@@ -263,7 +269,8 @@ def _population(analysis: Analysis) -> Iterator[str]:
     errors = [
         f"{class_text(mine, at)} among {named(name)}" for at, name in enumerate(mine["label_class"].values.tolist())
     ]
-    yield f"The error of the selected configuration is {' and '.join(errors)} (not corrected for selection)."
+    corrected = "" if analysis.single else " (not corrected for selection)"
+    yield f"The error of the {analysis.which} is {' and '.join(errors)}{corrected}."
     if "estimate" not in mine:
         yield "No error over both classes is given, because their ratio in the population was not stated."
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from .design import Design
 from .page import Remark
 
 FEW = 40
+AGAIN = re.compile(r"(; )?\d+ of \d+ draws were unusable and drawn again\.?")  # `_draws` says it once for all
 
 
 def remarks_of(analysis: Analysis) -> list[Remark]:
@@ -28,7 +30,7 @@ def remarks_of(analysis: Analysis) -> list[Remark]:
             *_fold_shift(analysis),
             *_choice(analysis),
             *_draws(analysis),
-            *(_care(text) for text in analysis.warned),
+            *(_care(text) for said in analysis.warned if (text := AGAIN.sub("", said))[-2:] != ": "),
         ]
     )
 
@@ -133,6 +135,11 @@ def _folds(design: Design) -> Iterator[Remark]:
         yield _care(
             "Leave-one-out: the labels of the other samples leak into every prediction through the class ratio, "
             "and no analysis of saved predictions can see it. Prefer 5 or 10 folds."
+        )
+    elif design.own_folds:
+        yield Remark(
+            "Configurations were split into folds in different ways, so two of them differ by their partitions, too, "
+            "and methods that go fold by fold do not apply."
         )
     elif not design.folds:
         yield Remark("Folds were not saved, so nothing can be said about differences between folds.")

@@ -17,15 +17,10 @@ from cvstats.tables import bind
 from cvstats.tables.render import Cell
 from cvstats.tables.words import (
     count,
-    limits_text,
     method_words,
     metric_words,
-    number,
-    p_text,
     percent,
-    places_of,
     printable,
-    spread_of,
 )
 
 from .analysis import Analysis
@@ -33,6 +28,7 @@ from .checklist import checklist_table
 from .curve_figures import curve_blocks
 from .design import read_facts
 from .families import FAMILIES, family_blocks
+from .judged import judged_table, survival_blocks
 from .methods import paragraph, references_of
 from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
 from .population import population_blocks
@@ -49,7 +45,7 @@ def headline(analysis: Analysis) -> str:
         return "Only one configuration was tried, so there is no selection to correct for."
     claim, gap = analysis.number(best["naive"]), analysis.number(best["optimism"])
     plain_cv = f"Plain cross-validation of the winner of {count(tried)} configurations"
-    if float(best["optimism"]) > 0:
+    if float(best["optimism"]) > 0 and gap.strip("0."):
         return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
     return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."
 
@@ -70,8 +66,10 @@ def test_words(analysis: Analysis) -> str:
 @section("decision", "One decision, judged by several metrics")
 def one_decision(page: Page) -> list[Block]:
     """Return every metric that was asked for, of one and the same decision."""
-    table = decision_table(page.analysis)
-    return [] if table is None else [decision_words(page.analysis), table]
+    found = page.analysis.decision
+    if found is None:
+        return []
+    return [decision_words(page.analysis), judged_table(found, page.analysis.percentage, "One decision", "decision")]
 
 
 def decision_words(analysis: Analysis) -> str:
@@ -82,28 +80,6 @@ def decision_words(analysis: Analysis) -> str:
     for name in [name for name in ("threshold", "intercept", "slope") if name in found and not found[name].ndim]:
         text += f", {name} {float(found[name]):.4g}"
     return f"{text}. All rows judge this one decision, which was made again in every draw."
-
-
-def decision_table(analysis: Analysis) -> Listing | None:
-    """Return estimate, interval and plain CV score of one decision by every metric, in every subgroup."""
-    found = analysis.decision
-    if found is None:
-        return None
-    down, rows = [str(dim) for dim in found["estimate"].dims], []
-    shown = ["estimate", "conf_low", "naive", "optimism", *(["p_adjusted"] if "p_adjusted" in found else [])]
-    for place in np.ndindex(found["estimate"].shape):
-        one = found.isel(dict(zip(down, place, strict=True)))
-        places = places_of(spread_of(one), float(one["estimate"]))
-        texts = {name: number(one[name], places) for name in shown} | {"conf_low": limits_text(one, places) or "–"}
-        if "p_adjusted" in shown:
-            texts["p_adjusted"] = p_text(float(one["p_adjusted"]))
-        names = [metric_words(one[dim].item()) if dim == "metric" else printable(one[dim].item()) for dim in down]
-        cells = [Cell(text, key=_key(float(one[name]))) for name, text in texts.items()]
-        rows.append([*(Cell(name, key=name) for name in names), *cells])
-    head = [*(dim.capitalize() for dim in down), "Estimate", f"{analysis.percentage} interval", "Plain CV", "Optimism"]
-    note = "" if len(shown) < 5 else "P is of the difference between a level and all others, Holm-adjusted."
-    numeric = [False] * len(down) + [True] * len(shown)
-    return Listing([*head, "P"][: len(numeric)], rows, len(down), "One decision", note, "decision", numeric)
 
 
 @section("read", "What was read")
@@ -122,6 +98,9 @@ def keep_in_mind(page: Page) -> list[Block]:
 @section("methods", "Methods side by side")
 def side_by_side(page: Page) -> list[Block]:
     """Return all estimates."""
+    if page.analysis.single:
+        one = "With one configuration nothing was chosen: the rows differ in how they average, and in their intervals."
+        return [one, method_table(page.analysis)]
     return [
         "The rows differ in which samples choose and which samples judge. \u201cOptimism\u201d is how much better the "
         "plain score looks than a method\u2019s estimate. Methods that average over folds, such as TT, start from "
@@ -144,6 +123,8 @@ def method_table(analysis: Analysis) -> Listing:
         if name == "winner":
             known = PROTOCOLS[str(outcome["method"].item())]
             label += f" ({'BBC, ties at random' if known is PROTOCOLS['bbc'] else known.words})"
+        if analysis.single:
+            label, about = label.removesuffix(" of the winner"), "" if name in ("cvt", "tt") else about
         removed, own = analysis.number(outcome["optimism"]), analysis.number(outcome["naive"])
         if own != analysis.number(analysis.winner["naive"]):
             removed += f" from {own}"
@@ -167,7 +148,7 @@ def method_table(analysis: Analysis) -> Listing:
     return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
 
 
-@section("winners", "Which configurations win")
+@section("winners", "Configurations")
 def which_win(page: Page) -> list[Block]:
     """Return how firm the choice is, and the table of configurations."""
     words, figures = choice_words(page.analysis), figures_of("winners", page.analysis)
@@ -223,7 +204,7 @@ def configuration_table(analysis: Analysis) -> Listing:
         if inside is not None:
             row.append(Cell("yes" if inside[at] else "no", key=0.0 if inside[at] else 1.0 + rank))
         rows.append(row + [_coord_cell(plain(cube[name].values[at]), numbers) for name, numbers in extra.items()])
-    note = "Plain CV scores are for ranking; the best of them is optimistic."
+    note = "" if analysis.single else "Plain CV scores are for ranking; the best of them is optimistic."
     if inside is not None and analysis.few < analysis.times:
         note += f" The best set takes {count(analysis.few)} of the draws."
     if len(order) < len(score):
@@ -254,16 +235,16 @@ def _coord_cell(value: Any, is_number: bool) -> Cell:
     return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
 
 
-@section("selected", "What the selected configuration predicted")
+@section("selected", "Predictions and truth")
 def what_it_predicted(page: Page) -> list[Block]:
     """Return the confusion of classes, or the residuals of numbers."""
     return selected_blocks(page.analysis)
 
 
-@section("curves", "Curves of the winner")
+@section("curves", "Curves")
 def curves_of_the_winner(page: Page) -> list[Block]:
-    """Return ROC, calibration and decision curve, where predictions allow them."""
-    return curve_blocks(page.analysis)
+    """Return ROC, calibration and decision curve, or what is known at each time, where predictions allow them."""
+    return [*survival_blocks(page.analysis), *curve_blocks(page.analysis)]
 
 
 @section("families", "The best of each family")
@@ -339,7 +320,7 @@ def intervals(analysis: Analysis) -> Drawing:
     for name, out in analysis.results.items():
         limits = analysis.limits(out)
         said.append(f"{method_words(name)} {analysis.number(out['estimate'])}{limits and f' ({limits})'}")
-    test = f" The dotted line is the selected configuration's {analysis.name} on a test set." if truth else ""
+    test = f" The dotted line is the {analysis.which}'s {analysis.name} on a test set." if truth else ""
     return Drawing(
         "intervals",
         lambda ax, narrow: plot_intervals(stacked, ax=ax, truth=truth, truth_label="test set"),
@@ -379,7 +360,11 @@ def optimism(analysis: Analysis) -> Drawing | None:
         "optimism",
         lambda ax, narrow: plot_optimism(curve, ax=ax),
         height=(3.2, 2.9),
-        caption="The more configurations are tried, the more plain CV of the winner claims beyond what is there."
+        caption=(
+            "The more configurations are tried, the more plain CV of the winner claims beyond what is there."
+            if claim != left
+            else "Here trying many configurations cost nothing that can be measured."
+        )
         + (f" Of {count(analysis.few)} of the draws." if analysis.few < analysis.times else ""),
         text=f"Line chart of {analysis.name} against the number of configurations tried. With all "
         f"{count(curve['n_configurations'].values[-1])} plain CV claims {claim} and {left} is left after correction.",

@@ -19,10 +19,12 @@ MOST_CLASSES, MOST_POINTS = 20, 3000
 def selected_blocks(analysis: Analysis) -> list[Block]:
     """Return the confusion of classes or the residuals of numbers; nothing for mixtures, scores and survival."""
     judged = analysis.winner if analysis.decision is None else analysis.decision
-    if analysis.cube.chunks is not None or not judged["selected"].item() or "event" in analysis.cube.coords:
+    known = judged["selected"].item() in analysis.cube.indexes["configuration"]
+    if analysis.cube.chunks is not None or not known or "event" in analysis.cube.coords:
         return []
     frame = augment(analysis.cube, judged)
     words = "What the selected configuration predicted out of sample, as it is: optimistic, as its plain score is."
+    words = "What was predicted out of sample, as it is." if analysis.single else words
     if "residual" in frame:
         return [words, _residuals(analysis, frame)]
     if "predicted_class" in frame and frame["predicted_class"].nunique() <= MOST_CLASSES:

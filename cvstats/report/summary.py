@@ -100,11 +100,12 @@ def summary(
         raise InputError(f"`x` must be a cube (DataArray) or a result (Dataset); got {type(x).__name__}.")
     analysis = Analysis(x, metric, inner, times=times, seed=entropy(rng), level=level)
     limits = analysis.limits(analysis.winner)
-    title = f"{_capital(analysis.name)} of the {'winner' if analysis.design.configurations > 1 else 'configuration'}: "
+    title = f"{_capital(analysis.name)} of the {'configuration' if analysis.single else 'winner'}: "
     title += analysis.number(analysis.winner["estimate"]) + (
         f" ({analysis.percentage} interval {limits})" if limits else ""
     )
-    more = f"Selected: {printable(analysis.winner['selected'].item())}. {headline(analysis)}"
+    label = "Configuration" if analysis.single else "Selected"
+    more = f"{label}: {printable(analysis.winner['selected'].item())}. {headline(analysis)}"
     facts = read_facts(x, analysis.design, analysis.source)
     return Summary(title, facts, [remark.text for remark in remarks_of(analysis)], more)
 

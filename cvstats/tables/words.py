@@ -20,11 +20,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\
 def metric_words(name: object) -> str:
     """Return what people call a metric of this name.
 
-    >>> metric_words("log_loss"), metric_words("my_metric")
-    ('log loss', 'my metric')
+    >>> metric_words("log_loss"), metric_words("my_metric"), metric_words("net_benefit(0.2)")
+    ('log loss', 'my metric', 'net benefit (0.2)')
     """
-    known = traits_of(str(name))
-    return printable(known.words if known else str(name).replace("_", " "))
+    known, (_, mark, inside) = traits_of(str(name)), str(name).partition("(")
+    own = f" ({inside}" if mark and known and known.name != name else ""  # such as a time, or a prior
+    return printable(known.words + own if known else str(name).replace("_", " "))
 
 
 def method_words(name: object) -> str:

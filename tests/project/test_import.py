@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +70,18 @@ def test_typed():
     from pathlib import Path
 
     assert (Path(cs.__file__).parent / "py.typed").exists()
+
+
+def test_help_names_what_exists_and_completion_shows_nothing_else():
+    listed = set(re.findall(r"[a-z]\w*_\w*\*?|\*_test", cs.__doc__.split("The dozen")[1]))
+    assert len(listed) > 30
+    assert [name for name in listed if not fnmatch.filter(cs.__all__, name)] == []
+    assert set(dir(cs)) == set(cs.__all__)
+
+
+def test_versions_agree():
+    root = Path(__file__).parents[2]
+    if not (root / "docs").exists():
+        pytest.skip("not part of an installed package")
+    assert re.search(r"^version: (\S+)$", (root / "CITATION.cff").read_text("utf-8"), re.MULTILINE)[1] == cs.__version__
+    assert f"\n## {cs.__version__}\n" in (root / "CHANGELOG.md").read_text("utf-8")

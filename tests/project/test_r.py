@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,3 +51,47 @@ def test_frames_are_pandas_unless_r_asks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert n.values == [1.0, float(2**40)]  # beyond R's whole numbers
     assert x.values[0] == 0.5
     assert same.values == ["u", "v"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_validation_page(tmp_path: Path) -> None:
+    """Write the files as the page says, and find every number of ours in its table."""
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8") if (ROOT / "docs").exists() else ""
+    code = re.findall(r"```r\n(.*?)```", text, flags=re.DOTALL)
+    done = subprocess.run(["Rscript", "-e", "".join(code)], cwd=tmp_path, capture_output=True, text=True)
+    if not code or "there is no package called" in done.stderr:
+        pytest.skip("the page, pROC, ROCR or modeldata are not here")
+    frames = {path.stem: pd.read_csv(path) for path in tmp_path.glob("*.csv")}
+    table = frames["aSAH"]
+    markers = cs.as_cube(table[["wfns", "s100b", "ndka"]], table["outcome"], positive="Poor", kind="score")
+    ours = []
+    for name in ("wfns", "s100b", "ndka"):
+        one = cs.winner(markers.sel(configuration=[name]), "auc", interval="delong", regime="holdout", times=40, rng=1)
+        ours.append(f"{float(one.estimate):.6f} ({float(one.conf_low):.6f} to {float(one.conf_high):.6f})")
+    ours.append(f"P = {float(cs.delong_test(markers, a='wfns', b='s100b').p_value):.4g}")
+    table = frames["simple"]
+    ours.append(
+        f"{cs.score(cs.as_cube(table[['predictions']], table['labels'], kind='score', positive=1), 'auc')[0]:.6f}"
+    )
+    for name in ("xval", "hiv_svm", "hiv_nn"):
+        cube = _folds(frames[name])
+        ours.append(f"{float(cs.cv(cube, 'auc', average='fold').estimate[0]):.6f}")
+    table = frames["two_class_example"]
+    cube = cs.as_cube(table[["Class1"]], table["truth"], kind="probability", positive="Class1")
+    ours += [f"{float(cs.score(cube, name)[0]):.6g}" for name in ("auc", "accuracy", "kappa")]
+    ours.append(", ".join(f"{float(cs.score(cube, name)[0]):.6f}" for name in ("sensitivity", "specificity")))
+    ours.append(f"{float(cs.score(cube, 'f1')[0]):.6f}")
+    table, classes = frames["hpc_cv"], ["VF", "F", "M", "L"]
+    cube = cs.as_cube(table[classes].to_numpy()[:, None], table["obs"], classes=classes)
+    ours += [f"{float(cs.score(cube, name)[0]):.6f}" for name in ("accuracy", "kappa")]
+    table = frames["solubility_test"]
+    cube = cs.as_cube(table[["prediction"]], table["solubility"], kind="value")
+    ours += [f"{float(cs.score(cube, name)[0]):.6f}" for name in ("rmse", "mae")]
+    stated = [line.strip("|").split("|") for line in text.split("## The numbers")[1].splitlines() if line[:3] == "| `"]
+    assert [row[3].strip() for row in stated] == ours
+    assert [row[2].split(", pROC")[0].split(", ROCR")[0].split(", caret")[0].strip() for row in stated] == ours
+
+
+def _folds(table: pd.DataFrame) -> Any:
+    return cs.as_cube(table[["prediction"]], table["label"], folds=table["fold"].to_numpy(), kind="score", positive=1)

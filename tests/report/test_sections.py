@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import cvstats as cs
 from cvstats.report import analysis as analysis_module
@@ -159,3 +160,57 @@ def test_one_metric_is_no_list():
     assert 'id="decision"' not in render_html(Page(found))
     with pytest.raises(cs.InputError, match="`metric` is an empty list"):
         cs.report_text(probability_cube(), [])
+
+
+def test_sentences_of_one_configuration_speak_of_no_winner(tmp_path):
+    cube = cs.example_cube().isel(repeat=0, configuration=[0])
+    page = cs.report_html(cube, path=tmp_path / "r.html", times=50).read_text(encoding="utf-8")
+    words = re.sub(r"<(script|style|svg|template)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    for wrong in (
+        "winner",
+        "wins",
+        "would claim",
+        "selected configuration",
+        "too good",
+        "e-3",
+        "for ranking",
+        "1 rows",
+    ):
+        assert wrong not in words.split("TRIPOD+AI checklist")[0], wrong
+
+
+def test_sentences_of_configurations_that_were_split_in_different_ways():
+    cube = cs.simulate_cube(40, 2, rng=1)
+    own = np.stack([cube["fold"].values, cube["fold"].values[::-1]], 1)
+    cube = cube.drop_vars("fold").assign_coords(fold=(("sample", "configuration"), own))
+    text = cs.report_text(cube, "accuracy", times=50)
+    assert "in which configurations were split in different ways" in text
+    assert "not saved" not in text + str(cs.summary(cube, "accuracy", times=50))
+
+
+def test_predictions_for_several_times_are_judged_at_each(tmp_path):
+    rng = np.random.default_rng(0)
+    days, event = rng.exponential(size=80) + 0.1, (rng.random(80) < 0.7).astype(int)
+    risk = np.exp(-np.log(days)[:, None] + rng.normal(size=(80, 2)))
+    alive = np.exp(-0.5 * risk[..., None] * np.array([0.5, 1.0])).clip(0.01, 0.99)
+    table = xr.DataArray(alive, dims=("sample", "configuration", "horizon"), coords={"horizon": [0.5, 1.0]})
+    cube = cs.as_cube(table, days, event=event, kind="probability", folds=np.arange(80) % 5)
+    page = cs.report_html(cube, path=tmp_path / "r.html", times=50).read_text(encoding="utf-8")
+    assert "Brier score at 1" in page
+    for wanted in (
+        "time-dependent AUC (0.5)",
+        "time-dependent AUC (1)",
+        "Calibration at time 0.5",
+        "Calibration at time 1",
+    ):
+        assert wanted in page
+    scores = cs.as_cube(risk, days, event=event, kind="score", folds=np.arange(80) % 5)
+    assert "time-dependent AUC (" in cs.report_html(scores, path=tmp_path / "s.html", times=50).read_text(
+        encoding="utf-8"
+    )
+
+
+def test_a_configuration_called_zero_has_residuals(tmp_path):
+    y = np.random.default_rng(0).normal(size=40)
+    cube = cs.as_cube(y[:, None] + [0.1, 2.0], y, kind="value")
+    assert "Truth against out-of-sample" in cs.report_html(cube, path=tmp_path / "r.html", times=50).read_text("utf-8")
