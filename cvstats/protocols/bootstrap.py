@@ -18,7 +18,6 @@ from cvstats.intervals import Calibration, Evidence, Method, check_times, get_me
 from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
-from cvstats.kernels.placements import placements
 from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
@@ -380,11 +379,10 @@ def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
         fold = folds[repeat % len(folds)]
         for one in np.unique(fold[fold >= 0]):
             rows = (fold == one) & np.isfinite(column[:, repeat])
-            up = data.y[rows] == 1
-            many = float(up.sum() * (~up).sum())
-            if many:
-                right += many * float(placements(column[rows, repeat], up)[0].mean())
-                pairs += many
+            up, own = data.y[rows] == 1, column[rows, repeat]
+            high, low = own[up], np.sort(own[~up])
+            right += sum(float(np.searchsorted(low, high, side).sum()) for side in ("left", "right")) / 2  # ties: half
+            pairs += len(high) * len(low)
     return right / pairs if pairs else np.nan
 
 
