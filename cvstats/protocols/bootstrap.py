@@ -344,6 +344,7 @@ def _case(
         estimate = naive if fixed else estimate
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
+    lifted = asked.simple and metric.name == "auc" and asked.interval.name != "percentile"  # which takes draws alone
     evidence = Evidence(
         metric=metric,
         estimate=estimate,
@@ -362,7 +363,7 @@ def _case(
         grouped=grouped,
         weighted="weight" in cube.coords,
         unseen=verdict.unseen,
-        within=within_folds(cube, out.problem, choice.index) if asked.simple and metric.name == "auc" else np.nan,
+        within=within_folds(cube, out.problem, choice.index) if lifted else np.nan,
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)

@@ -54,7 +54,7 @@ DEFAULTS = {
     "meta_analysis": LEVEL | {"scale": "auto"},
     "mcnemar_test": {"distribution": "exact"},
     "delong_test": LEVEL,
-    "contrast": DRAWN | POOLED | {"strata": "auto", "keep_draws": False},
+    "contrast": DRAWN | POOLED | {"strata": "auto", "keep_draws": False, "regime": "cv"},
     "best_set": DRAWN | POOLED | {"strata": "auto"},
     "bias_table": LEVEL | {"by": "method"},
     "p_adjust": {"method": "holm"},
