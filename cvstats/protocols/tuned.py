@@ -93,7 +93,7 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", und
     "Plain CV of the winner",
     "all samples",
     "the same samples",
-    "What is commonly reported: too good to be true.",
+    "What is commonly reported: the samples that choose also judge.",
 )
 def cvt(
     cube: xr.DataArray,
