@@ -276,7 +276,7 @@ def _score(metric, y, p, w, threshold):
     for b, j in np.ndindex(*out.shape):
         label, x, weight = pooled(y, p, w, j, b)
         parts = metric.ingredients(label, (x > threshold[b, j]).astype(float), 2)
-        labels = [np.ones(len(label)), *metric.label_parts(label, 2)]
+        labels = [np.ones(len(label)), *(metric.label_parts(label, 2) if metric.label_parts else [])]
         out[b, j] = metric.formula(
             [np.asarray(weight @ part) for part in parts], [np.asarray(weight @ part) for part in labels]
         )

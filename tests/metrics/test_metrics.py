@@ -53,7 +53,7 @@ class TestTraits:
         one_sum |= {"mse", "mae", "r2"}
         assert bool(metric.monotone) == (name in one_sum)
         if metric.monotone:
-            parts = 1 + len(metric.label_parts(np.array([0.0, 1.0, 1.0]), 2))
+            parts = 1 + (len(metric.label_parts(np.array([0.0, 1.0, 1.0]), 2)) if metric.label_parts else 0)
             labels = [np.array(10.0), np.array(6.0), np.array(9.0)][:parts]
             low, high = (metric.sign * metric.formula([np.array(s)], labels) for s in (1.0, 2.0))
             assert np.sign(high - low) == metric.monotone
