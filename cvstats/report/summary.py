@@ -91,7 +91,7 @@ def summary(
     >>> cs.summary(cs.winner(cube, "accuracy", times=100, rng=1))
     Accuracy 0.785 (95% interval 0.626 to 0.919); plain CV claims 0.833; selected 9.
     >>> print(str(cs.summary(cube, times=100)).splitlines()[0])
-    Accuracy of the winner: 0.785 (95% interval 0.623 to 0.908)
+    Accuracy of the winner: 0.785 (95% interval 0.626 to 0.919)
     """
     if isinstance(x, xr.Dataset):
         first, *rest = sentences(x)
