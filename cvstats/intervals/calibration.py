@@ -115,7 +115,8 @@ class UnitScale:
 
     def limits(self, spread: Spread, centre: float, t: float) -> tuple[float, float]:
         """Return the limits around a centre at quantile t, on the scale."""
-        return wilson_limits(min(max(centre, 0.0), 1.0), self.size(spread, centre), t)
+        low, high = wilson_limits(min(max(centre, 0.0), 1.0), self.size(spread, centre), t)
+        return (0.0 if centre * spread[0] < 1 else low), high  # less than one hit may as well be none
 
     def error(self, spread: Spread, centre: float) -> float:
         """Return the standard error at a centre in the metric's unit."""
@@ -302,12 +303,12 @@ class calibrated:  # noqa: N801
     .. math:: n(c) = \frac{c (1 - c)}{\kappa\, c (1 - c) / n_{eff} + \psi V_s},
 
     and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
-    is averaged over pairs). Losses without an upper end are alike on the log scale, with the winners' variance. For
-    models refitted in every fold the upper limit is the larger of those centred at BBC and at BBC-X, for rank metrics,
-    losses and a winner that stands out also of that at the naive score. The upper limit of an AUC moves up by what
-    pooling the scores of several folds costs. A log loss or Brier score without a single misclassified sample says
-    nothing of what errors cost: its upper limit allows for errors that give the truth a probability of 1/8, at the rate
-    u with :math:`(1 - u)^N = (1 - level) / 2`.
+    is averaged over pairs). Less than one hit, :math:`c\, n_{eff} < 1`, has no lower limit. Losses without an upper end
+    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit is the
+    larger of those centred at BBC and at BBC-X, for rank metrics, losses and a winner that stands out also of that at
+    the naive score. The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
+    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for
+    errors that give the truth a probability of 1/8, at the rate u with :math:`(1 - u)^N = (1 - level) / 2`.
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its

@@ -44,7 +44,7 @@ curve_of <- function(fun, d, by, draws, o, cross = FALSE) {
     if (fun == "decision_curve") list(treat_all = share - (1 - share) * risk / (1 - risk), treat_none = rep(0, 99), interventions_avoided = (estimate - share) * (1 - risk) / risk + 1 - share))
 }
 
-# Limits at each point, one recipe for any decision: n = naive (1 - naive) / v, V = kappa c (1 - c) / n + V_s, Wilson's on the
+# Limits at each point, one recipe for any decision (less than one hit, c n < 1, may as well be none): n = naive (1 - naive) / v, V = kappa c (1 - c) / n + V_s, Wilson's on the
 # range mapped to [0, 1], Student t on N - 1; the upper limit is at least Wilson's of n / 1.5 samples at the naive value
 limits_of <- function(fun, d, by, draws, o, kappa) {
   case <- case_weights(d); N <- n_of(d); final <- decide(d, by, case, o); found <- curve_of(fun, d, by, draws, o)
@@ -56,7 +56,7 @@ limits_of <- function(fun, d, by, draws, o, kappa) {
   if (fun == "calibration_curve") known <- known & !is.nan(found$estimate)
   known[is.na(known)] <- FALSE
   wilson <- function(u, m, side) { mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2)); low + wide * pmin(1, pmax(0, mid + side * half)) }
-  ends <- list(wilson(u, m, -1), pmax(wilson(u, m, 1), wilson(at, size / 1.5, 1)))
+  ends <- list(ifelse(u * size < 1, low, wilson(u, m, -1)), pmax(wilson(u, m, 1), wilson(at, size / 1.5, 1)))
   if (fun == "roc_curve") {                               # monotone; only points that no point near 0 or 1 can move
     both <- lapply(ends, function(e) lapply(list(c(0, 1), c(1, 1)), function(fill) isoreg(ifelse(known, e, ifelse(u < 0.5, fill[1] * u, fill[2] * e[which(known)[sum(known)]])))$yf))
     tail_up <- lapply(ends, function(e) isoreg(ifelse(known, e, ifelse(u < 0.5, 0, 1)))$yf)

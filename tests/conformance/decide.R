@@ -140,7 +140,7 @@ anchored_of <- function(d, by, metrics, draws, o, kappa = 1.3, psi = 1, level = 
     far <- inside((run$naive[i] - r[1]) / wide, N); size <- if (is.na(v)) NA else if (v == 0) few else max(far * (1 - far) / (v / wide^2), 1)
     w <- inside(u, size); m <- w * (1 - w) / (kappa * w * (1 - w) / size + psi * vs / wide^2)
     mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2))
-    c(r[1] + wide * max(0, mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
+    c(r[1] + wide * max(0, if (isTRUE(u * size < 1)) 0 else mid - half), r[1] + wide * min(1, mid + half), wide * sqrt(u * (1 - u) / m))
   })
   plain <- by %in% metrics && !length(o$steps) && is.null(o$mix) && o$average == "pooled"  # that row has the limits of the plain call
   c(common(run, o), list(estimate = estimate, bbc_plain = sapply(seq_along(metrics), function(i) middle(metrics[i], run$value[i, ])), optimism = optimisms(metrics, run$naive, estimate)), if (!plain) list(conf_low = ends[1, ], conf_high = ends[2, ], std_error = ends[3, ]))

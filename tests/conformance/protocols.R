@@ -238,6 +238,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
     size <- function(c, kappa, psi) { c <- min(max(c, 1 / (2 * n_eff)), 1 - 1 / (2 * n_eff)); c * (1 - c) / (kappa * c * (1 - c) / n_eff + psi * vs) }
     centre <- up(estimate)
     both <- wilson(centre, size(centre, kappa, psi), t)
+    if (centre * n_eff < 1) both[1] <- 0                           # less than one hit may as well be none
     if (regime == "cv") both[2] <- max(both[2], wilson(up(x), size(up(x), kappa, psi), t)[2])
     if (share > 0) { c2 <- up(bbc + share * (naive - bbc)); both[2] <- max(both[2], wilson(c2, n_eff / inflate, t)[2]) }
     both[2] <- both[2] + lift * (1 - both[2])

@@ -194,6 +194,14 @@ class TestCalibratedByHand:
         found = UnitScale(best=1.0, worst=0.0).size((n_eff, 1.3, 0.002), centre)
         assert found == pytest.approx(wobble / (1.3 * wobble / n_eff + 0.002))
 
+    def test_less_than_one_hit_has_no_lower_limit(self):
+        scale = UnitScale(best=1.0, worst=0.0)
+        assert scale.limits((10.0, 1.3, 0.002), 0.099, 2.0)[0] == 0
+        assert scale.limits((10.0, 1.3, 0.002), 0.101, 2.0)[0] > 0
+        assert scale.limits((10.0, 1.3, 0.002), 0.099, 2.0)[1] == pytest.approx(
+            scale.limits((10.0, 1.3, 0.002), 0.101, 2.0)[1], abs=0.01
+        )
+
     @pytest.mark.parametrize(
         ("best", "worst", "width"), [(1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, -1.0, 2.0), (0.0, 2.0, 2.0)]
     )
