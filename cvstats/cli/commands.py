@@ -185,7 +185,7 @@ def compare(options: argparse.Namespace) -> None:
     check_one(cube)
     metric = options.metric or default_metric(cube)
     stage("Comparing")
-    common = {"level": options.level, "times": options.draws, "rng": options.seed}
+    common = {"level": options.level, "times": options.draws, "rng": options.seed, "progress": bars()}
     if options.a is None:
         found = best_set(cube, metric, **common)
     else:

@@ -32,6 +32,7 @@ def best_set(
     times: int = 1000,
     rng: Any = None,
     strata: Any = "auto",
+    progress: bool = False,
 ) -> xr.Dataset:
     r"""Return the configurations that cannot be told from the best at the stated level.
 
@@ -60,6 +61,8 @@ def best_set(
         Draws from `bootstrap`, or how many to make, and seed or generator.
     strata : str, optional
         As in `winner`: "auto" draws within class for metrics that need every class.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def best_set(
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
         assert own is not None
         weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
-        data, (table,) = scored(bound, problem_of(part, bound, (bound,), rules), weights)
+        data, (table,) = scored(bound, problem_of(part, bound, (bound,), rules), weights, progress=progress)
         return best_of(part, bound, data, own.values, table, level)
 
     out = map_batches(one, cube, score(cube, bound, average=average))

@@ -53,6 +53,7 @@ def contrast(
     strata: Any = "auto",
     select: Any = None,
     keep_draws: bool = False,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Return the difference a - b between two methods: two configurations, or two tuned families.
 
@@ -101,6 +102,8 @@ def contrast(
         Selection strategy of the families; `select_best` by default.
     keep_draws : bool
         Also return ``draw_estimate(draw)``.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
@@ -157,7 +160,8 @@ def contrast(
     (bound,), chooser = metrics_of([metric], by, both, notes)
     seed = entropy(rng)
     rules = [
-        Rules(one, seed=seed, adjust=adjustment_of(adjust, both, [bound]), average=average) for one in (first, second)
+        Rules(one, seed=seed, progress=progress, adjust=adjustment_of(adjust, both, [bound]), average=average)
+        for one in (first, second)
     ]
     plain_choice = chooser is bound and all(one.plain for one in rules)
     single, refitted = plain_choice and len(ours) == 1 and len(theirs) == 1, regime == "cv"
@@ -167,7 +171,7 @@ def contrast(
         weights = _draws(pair, stand_in(chooser, [bound], rules[0].adjust), draws, times, seed, strata)
         units = unit_count(pair, np.ones(pair.sizes["sample"], bool))
         if single:
-            sides, variance, values, scores = _two(pair, inside, bound, weights, refitted)
+            sides, variance, values, scores = _two(pair, inside, bound, weights, refitted, progress)
         elif plain_choice:
             sides, variance, values, scores = _families(pair, inside, bound, weights, rules, refitted)
         else:
@@ -244,10 +248,12 @@ def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int
 Contrasted = tuple[dict[str, Any], float, np.ndarray, np.ndarray]  # both sides, variance, draws, scores
 
 
-def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, refitted: bool) -> Contrasted:
+def _two(
+    cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, refitted: bool, progress: bool
+) -> Contrasted:
     """Contrast two configurations."""
     at, data, draws = inside.argmax(axis=1), problem_on(cube, metric, compete=False), draws.remembered()
-    values = _differences(metric, data, draws, at)
+    values = _differences(metric, data, draws, at, progress)
     variance = single = _spread(values)
     if refitted:
         repeats = data.p.shape[-1] // data.partners
@@ -262,9 +268,9 @@ def _two(cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, r
     return _sides(own, own, cube["configuration"].values[at]), variance, values, own
 
 
-def _differences(metric: Metric, data: Problem, draws: Draws, at: np.ndarray) -> np.ndarray:
+def _differences(metric: Metric, data: Problem, draws: Draws, at: np.ndarray, progress: bool = False) -> np.ndarray:
     """Return the difference of two configurations in every draw."""
-    _, (table,) = scored(metric, data, draws)
+    _, (table,) = scored(metric, data, draws, progress=progress)
     return np.asarray(table[:, at[0]] - table[:, at[1]])
 
 

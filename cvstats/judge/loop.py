@@ -75,14 +75,15 @@ class Outcome:
 
 
 def scored(
-    metric: Metric, data: Problem, *several: Draws, batch: int | None = None
+    metric: Metric, data: Problem, *several: Draws, batch: int | None = None, progress: bool = False
 ) -> tuple[Problem, list[np.ndarray]]:
     """Return the problem with what is missing, and the score of every eligible configuration in every draw.
 
     One table (draw, configuration) for each of `several` draws over the cube's samples. A draw whose labels the
     metric cannot use is NaN.
     """
-    known, parts = map_blocks(_Score(metric, several, batch), data)
+    steps = sum(draws.times for draws in several)
+    known, parts = map_blocks(_Score(metric, several, batch), data, progress="scoring" if progress else "", steps=steps)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
 
 
@@ -107,6 +108,8 @@ class _Score:
                 counts, _ = draws.block(start, stop)
                 table[start:stop] = scorer.scores(counts)
                 table[start:stop][~check.chosen(counts)] = np.nan
+                if tick is not None:
+                    tick(None, stop - start)
         return tables
 
 

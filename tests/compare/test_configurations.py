@@ -908,3 +908,13 @@ def test_margin_is_a_size(margin):
     cube = cs.simulate_cube(40, 2, rng=3)
     with pytest.raises(cs.InputError, match="`margin` must be a finite number above 0"):
         cs.contrast(cube, "accuracy", a=cube.configuration.values[0], b=cube.configuration.values[1], margin=margin)
+
+
+@pytest.mark.parametrize("sides", [None, {"a": 0, "b": 3}, {"a": [0, 1], "b": [2, 3]}])
+def test_a_progress_bar_changes_nothing(sides, capsys):
+    pytest.importorskip("tqdm")
+    cube = cs.simulate_cube(60, 5, rng=1)
+    call = cs.best_set if sides is None else cs.contrast
+    quiet, shown = (call(cube, "accuracy", times=60, rng=1, progress=bar, **sides or {}) for bar in (False, True))
+    assert shown.identical(quiet)
+    assert "0/60" in capsys.readouterr().err
