@@ -80,12 +80,14 @@ class Cells:
     def _by_arrow(self, fractions: set[str]) -> pd.DataFrame | None:
         """Return the cells by pyarrow, several times faster; None where it is missing, or anything is not plain."""
         plain_quotes = self.body.count(self.quote.encode()) % 2 == 0
+        if self.arff or not plain_quotes or codecs.lookup(self.encoding).name != "utf-8":
+            return None
         try:
             from pyarrow import ArrowException, csv, dictionary, float64, int32, py_buffer, string
-
-            if self.arff or not plain_quotes or codecs.lookup(self.encoding).name != "utf-8":
-                return None
-            text = dictionary(int32(), string())
+        except ImportError:
+            return None
+        text = dictionary(int32(), string())
+        try:
             table = csv.read_csv(
                 py_buffer(self.body),
                 read_options=csv.ReadOptions(column_names=self.header, use_threads=False, block_size=BLOCK),
@@ -100,7 +102,7 @@ class Cells:
                     strings_can_be_null=True,
                 ),
             )
-        except (ImportError, ArrowException):  # what is wrong, pandas says
+        except ArrowException:  # what is wrong, pandas says
             return None
         return self._whole(table.unify_dictionaries().to_pandas(use_threads=False, self_destruct=True))
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 import zipfile
 from pathlib import Path
 
@@ -250,3 +251,10 @@ def test_options_stand_anywhere_and_classes_are_mapped(tmp_path, capsys):
         == 2
     )
     assert "not both" in capsys.readouterr().err
+
+
+def test_text_is_read_the_same_without_pyarrow(tmp_path, monkeypatch):
+    TABLE.to_csv(tmp_path / "p.csv", index=False)
+    quick = read_predictions(tmp_path / "p.csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # importing it fails
+    assert read_predictions(tmp_path / "p.csv").identical(quick)
