@@ -135,9 +135,10 @@ def check_level(level: object, argument: str = "level") -> float:
 
 def whole(value: object) -> int | None:
     """Return a whole number as an int, else None; 500.0 is one, because R writes 500 for it."""
-    if not is_number(value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
-    return int(value) if hasattr(value, "__index__") or float(value).is_integer() else None
+    exact = hasattr(value, "__index__") or float(value).is_integer()
+    return int(value) if exact else None  # type: ignore[call-overload]
 
 
 def check_count(value: object, argument: str, *, minimum: int = 1) -> int:

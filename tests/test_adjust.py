@@ -75,6 +75,7 @@ class TestLogistic:
                 found["intercept"][b, j], glm(*pooled(y, p, w, j, b), offset=True)[0], rtol=1e-10, atol=1e-10
             )
 
+    @pytest.mark.slow
     def test_all_draws_of_six(self):
         y, p = np.array([0, 1, 0, 1, 0, 1.0]), np.array([0.1, 0.2, 0.35, 0.6, 0.65, 0.9])[:, None, None]
         w = all_draws(6)

@@ -89,6 +89,7 @@ def cut_off(figure):
     return max(-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_is_cut_off_in_a_column(name):
     with mpl.rc_context(journal("single")):
@@ -103,6 +104,7 @@ def test_every_figure_is_here():
     assert {name for name in cs.__all__ if name.startswith("plot_")} <= {f"plot_{name}" for name in FIGURES}
 
 
+@pytest.mark.slow
 def test_letters_and_colours_are_the_readers():
     out = cs.bbc(cs.simulate_cube(60, 5, rng=1), "accuracy", **TIMES)
     plain = cs.plot_win_rates(out)

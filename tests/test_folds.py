@@ -38,6 +38,7 @@ def class_labels(draw, smallest=2):
 # --- kfold: laws
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(class_labels(smallest=5), st.integers(2, 5), st.integers(1, 3), seeds)
 def test_sizes_differ_by_at_most_one_overall_and_per_class(labels, k, repeats, seed):
@@ -72,6 +73,7 @@ def test_numbers_every_run_of_k_neighbours_visits_every_fold(n, k, seed):
     assert np.ptp(np.bincount(fold, minlength=k)) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(6, 40), st.integers(2, 4), st.booleans(), seeds)
 def test_groups_are_never_split_and_no_fold_is_empty(n_groups, k, stratified, seed):
@@ -216,6 +218,7 @@ def test_balance_is_at_least_that_of_stratified_kfold():
         assert np.ptp(ours.sum(1)) <= np.ptp(theirs.sum(1))
 
 
+@pytest.mark.slow
 def test_grouped_balance_beats_stratified_group_kfold():
     from sklearn.model_selection import StratifiedGroupKFold
 

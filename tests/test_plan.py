@@ -191,6 +191,7 @@ def test_repeats_at_hand_are_winner_and_fewer_are_parts():
     assert cs.precision_plan(cube, "brier", n=40, **SEED).width.dims == ("n_samples",)
 
 
+@pytest.mark.slow
 def test_draws_quieten_the_estimate():
     cube = binormal(60, 6, 1)
     plan = cs.precision_plan(cube, "auc", n=60, draws=[50, 200], times=300, rng=1)

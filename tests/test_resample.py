@@ -184,6 +184,7 @@ def test_designs_that_hardly_any_draw_fits_are_given_up_early():
     assert calls == 1 + 32
 
 
+@pytest.mark.slow
 def test_rare_draws_are_found_whatever_the_block():
     def rare(counts):
         return counts[:, 0] >= 4  # about one draw in fifty

@@ -146,6 +146,7 @@ def test_bind_tells_winner_from_bbc():
     assert lines[4].split()[-1] == "1000"
 
 
+@pytest.mark.slow
 def test_tidy_of_a_large_cube_is_quick():
     import time
 
@@ -159,6 +160,7 @@ def test_tidy_of_a_large_cube_is_quick():
     assert set(frame["prediction"]) == {0, 1}
 
 
+@pytest.mark.slow
 def test_bind_survives_netcdf(bias, tmp_path):
     both = bind(a=t_test(bias, "trial"), b=wilcoxon_test(bias, "trial"))
     both.to_netcdf(tmp_path / "r.nc", engine="h5netcdf")

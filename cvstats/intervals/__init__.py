@@ -1,9 +1,9 @@
 """Interval methods. Each declares what it is valid for and refuses with a reason otherwise.
 
 A method is a small frozen object with a ``name``: ``limits(evidence, level)`` returns the lower and upper limit and a
-standard error, ``refuse(evidence)`` the reason why it does not apply (or None). Protocols take a name, a configured
-object such as ``calibrated(safe_upper=True)``, or anybody's object that has these three. It may also have ``words`` for
-people, ``doubt(evidence)``, what is to be said though there are limits (or None), and ``calibration(evidence)``, the
+standard error. Protocols take a name, a configured object such as ``calibrated(safe_upper=True)``, or anybody's object
+that has these. It may also have ``refuse(evidence)``, the reason why it does not apply (or None), ``words`` for people,
+``doubt(evidence)``, what is to be said though there are limits (or None), and ``calibration(evidence)``, the
 `Calibration` that a result keeps for `confint`.
 """
 
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError, check_count, nearest
+from cvstats._check import InputError, check_count, nearest, whole
 from cvstats._results import NO_INTERVAL
 from cvstats.cube.arrays import class_names, problem_on
 
@@ -45,14 +44,16 @@ def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
 
 def check_times(times: int, level: float, interval: str, draws: object = None) -> int:
     """Return how many draws to make; they are refused when too few, unless given, for what the interval needs."""
-    times = check_count(times, "times")
-    least = int(np.ceil(round(2 / (1 - level), 6)))
-    if draws is None and interval in ("percentile", "BCa") and times < least:
+    count, least = whole(times), 1
+    if draws is None and interval in ("percentile", "BCa"):
+        least = int(np.ceil(round(2 / (1 - level), 6)))
+    if count is None or count < least:
+        count = check_count(times, "times")  # what is no number of draws at all is told as such
         raise InputError(
-            f"`times`={times} is too small for a {interval} interval at level {level:g}: at least {least} draws are "
+            f"`times`={count} is too small for a {interval} interval at level {level:g}: at least {least} draws are "
             "needed, 1000 or more are advisable."
         )
-    return times
+    return count
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,6 @@ class percentile:  # noqa: N801 - a configured method reads as a call
 
     name = "percentile"
     words = "percentile interval of the draws"
-
-    def refuse(self, evidence: Evidence) -> str | None:
-        """Return why the method does not apply, or None."""
-        return None
 
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
@@ -346,10 +343,10 @@ def get_method(interval: Any) -> Method:
                 f"`interval`={interval!r} does not exist{nearest(interval, METHODS)}; known: {', '.join(METHODS)}."
             )
         return METHODS[interval]()
-    if not (hasattr(interval, "name") and all(callable(getattr(interval, do, None)) for do in ("refuse", "limits"))):
+    if not (hasattr(interval, "name") and callable(getattr(interval, "limits", None))):
         raise InputError(
             f"`interval` must be one of {', '.join(METHODS)} or a configured method such as "
-            f"calibrated(safe_upper=True), with name, refuse(evidence) and limits(evidence, level); got {interval!r}."
+            f"calibrated(safe_upper=True), with a name and limits(evidence, level); got {interval!r}."
         )
     method: Method = interval() if isinstance(interval, type) else interval
     return method
@@ -361,9 +358,11 @@ def interval_limits(
     """Return the limits and bounds of a result, the name of their interval and, when there are none, why.
 
     A method that does not apply is an error for a metric `alone`; among several, others have limits. A method that has
-    a ``calibration`` gives the numbers that make its limits at any level, and the result keeps them.
+    a ``calibration`` gives the numbers that make its limits at any level, and the result keeps them. One-sided bounds
+    are the limits at 2 level - 1.
     """
-    reason, note, name = method.refuse(evidence), "", evidence.metric.name
+    refuse, note, name = getattr(method, "refuse", None), "", evidence.metric.name
+    reason = None if refuse is None else refuse(evidence)
     if reason is not None and alone:
         raise InputError(f"interval {method.name!r} does not apply: {reason}.")
     if reason is not None:
@@ -376,21 +375,16 @@ def interval_limits(
         note = doubt(evidence) or ""
     limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
     if not undefined:
-        limits = limits_at(partial(method.limits, evidence), level)
+        low, high, error = method.limits(evidence, level)
+        bounds = method.limits(evidence, 2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
+        limits = dict(zip(NAMES, (low, high, error, *bounds), strict=True))
     if (calibration := getattr(method, "calibration", None)) is not None:
         kept = [np.nan] * len(fields(Calibration)) if undefined else astuple(calibration(evidence))
         limits["calibration"] = np.array(kept, float)
     return limits, method.name if reason is None else NO_INTERVAL, note
 
 
-def limits_at(limits: Callable[[float], tuple[float, float, float]], level: float) -> dict[str, Any]:
-    """Return the limits at a level and the one-sided bounds, which are the limits at 2 level - 1."""
-    low, high, error = limits(level)
-    bounds = limits(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
-    return dict(zip(NAMES, (low, high, error, *bounds), strict=True))
-
-
 __all__ = [
     "METHODS", "NAMES", "Calibration", "Evidence", "Method", "bca", "calibrated", "check_times", "delong",
-    "double_bootstrap", "get_method", "interval_limits", "limits_at", "percentile", "quantiles", "wilson",
+    "double_bootstrap", "get_method", "interval_limits", "percentile", "quantiles", "wilson",
 ]  # fmt: skip

@@ -50,8 +50,5 @@ class Method(Protocol):
 
     name: str  # in results
 
-    def refuse(self, evidence: Evidence) -> str | None:
-        """Return why the method does not apply, or None."""
-
     def limits(self, evidence: Evidence, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""

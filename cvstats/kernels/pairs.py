@@ -18,6 +18,8 @@ from .repeats import Presence, mean_ratio
 from .walk import accelerator
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from cvstats.metrics import Metric
 
 TILE = 256  # samples on either side of a tile of pairs
@@ -33,86 +35,91 @@ class PairKernel(Kernel):
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         assert problem.event is not None
         self.metric = metric
-        rank = 2 * np.unique(problem.y, return_inverse=True)[1] + (problem.event == 0)
-        self.order = np.argsort(rank, kind="stable")
-        self.rank, self.event = rank[self.order], problem.event[self.order] == 1
+        time = 2 * np.unique(problem.y, return_inverse=True)[1] + (problem.event == 0)
+        self.order = np.argsort(time, kind="stable")
+        self.time, self.event = time[self.order], problem.event[self.order] == 1
         p = problem.read(metric.uses)[self.order]
         n, self.m, self.r = p.shape
-        self.risk = p.reshape(n, self.m * self.r)
-        self.weight, bound = whole_weights(problem.weight, total)
-        self.exact = np.float32 if 2 * bound < 2**24 else np.float64
-        self.presence = Presence(np.isnan(self.risk) if np.isnan(np.min(p)) else None, n, self.m * self.r)
+        risk = p.reshape(n, -1)
+        self.weight, self.bound = whole_weights(problem.weight, total)
+        self.presence = Presence(np.isnan(risk) if np.isnan(np.min(p)) else None, n, self.m * self.r)
+        self.rank = _ranks(risk)
+        self.perfect = _ranks(np.where(self.presence.patterns, -self.time.astype(float), np.nan).T)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
-        w = self._weighted(weights)
-        comparable = self._comparable(w)
-        score = np.empty((len(w), self.m))
-        side = min(TILE, len(self.rank))
-        step = max(1, CELLS // (self.r * side * max(side, len(w))))
-        for start in range(0, self.m, step):
-            stop = min(start + step, self.m)
-            score[:, start:stop] = self._scores(start, stop, w, comparable).T
-        return score
+        fast, *sides = self._sides(weights)
+        comparable = self._twice(self.perfect, fast, *sides)
+        side = min(TILE, len(self.time))
+        step = max(1, CELLS // (self.r * side * max(side, len(weights))))
+        parts = [range(start, min(start + step, self.m)) for start in range(0, self.m, step)]
+        return np.concatenate([self._scores(part, comparable, fast, *sides) for part in parts]).T
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""
-        w = self._weighted(weights)
-        comparable = self._comparable(w)
+        fast, *sides = self._sides(weights)
+        comparable = self._twice(self.perfect, fast, *sides)
         out = np.empty(len(index))
         for j in np.unique(index).tolist():
             draws = np.flatnonzero(index == j)
-            out[draws] = self._scores(j, j + 1, w[draws], comparable[:, draws])[0]
+            own = (np.ascontiguousarray(side[:, draws]) for side in sides)
+            out[draws] = self._scores(range(j, j + 1), comparable[:, draws], fast, *own)[0]
         return out
 
-    def _weighted(self, weights: np.ndarray) -> np.ndarray:
-        """Return (draw, n) weights in order of time, in the precision in which sums of whole numbers are exact."""
-        counts = weights[:, self.order]
-        w = counts if self.weight is None else counts * self.weight[self.order]
-        return np.ascontiguousarray(w, dtype=float if w.dtype.kind == "f" else self.exact)
+    def _sides(self, weights: np.ndarray) -> tuple[ModuleType | None, np.ndarray, np.ndarray]:
+        """Return the engine, and what samples weigh (n, draw) in order of time as the earlier and the later of a pair.
+
+        Whole numbers have the narrowest type in which sums stay exact.
+        """
+        w = weights[:, self.order]
+        w = w if self.weight is None else w * self.weight[self.order]
+        lead = self._leading(w)
+        fast = accelerator(self.m * self.r, w.shape[1] ** 2 // 32, len(w))
+        whole, kind = w.dtype.kind != "f", "f8"
+        if fast is None and whole and 2 * self.bound < 2**24:
+            kind = "f4"
+        elif fast is not None and whole and lead is w and self.bound**2 < 2**31:
+            kind = "i4"
+        later = np.ascontiguousarray(w.T, dtype=kind)
+        return fast, later if lead is w else np.ascontiguousarray(lead.T, dtype=float), later
 
     def _leading(self, w: np.ndarray) -> np.ndarray:
         """Return what samples weigh as the earlier of a pair."""
         return w
 
-    def _scores(self, start: int, stop: int, w: np.ndarray, comparable: np.ndarray) -> np.ndarray:
+    def _scores(
+        self, some: range, comparable: np.ndarray, fast: ModuleType | None, lead: np.ndarray, w: np.ndarray
+    ) -> np.ndarray:
         """Return the concordance (configuration, draw) of some configurations, averaged over repeats."""
-        columns = slice(start * self.r, stop * self.r)
-        shape = stop - start, self.r
-        twice = self._twice(self.risk[:, columns], w).reshape(*shape, -1)
+        columns, shape = slice(some.start * self.r, some.stop * self.r), (len(some), self.r)
+        twice = self._twice(self.rank[columns], fast, lead, w).reshape(*shape, -1)
         scale = comparable[self.presence.pattern[columns]].reshape(*shape, -1)
         begun, whole = (side[columns].reshape(shape) for side in (self.presence.begun, self.presence.whole))
         return mean_ratio(twice, scale, begun, whole.all(axis=1))
 
-    def _comparable(self, w: np.ndarray) -> np.ndarray:
-        """Return twice the comparable weight (pattern, draw): what a perfect prediction would count."""
-        perfect = np.where(self.presence.patterns, -self.rank.astype(float), np.nan)
-        return np.concatenate([self._twice(risk[:, None], w) for risk in perfect])
-
-    def _twice(self, risk: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return twice the weight of concordant pairs (column, draw), tied risks counting once; NaN pairs with none."""
-        n, columns = risk.shape
-        total, lead = np.zeros((columns, len(w))), self._leading(w)
-        fast = accelerator(columns, n * n // 32, len(w))
+    def _twice(self, rank: np.ndarray, fast: ModuleType | None, lead: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return twice the weight of concordant pairs (column, draw), tied risks once; what is missing has no pairs."""
+        columns, n = rank.shape
         if fast is not None:
-            sides = np.ascontiguousarray(lead.T, dtype=float), np.ascontiguousarray(w.T)
-            fast.concordant(_ranks(risk), self.rank, self.event, *sides, total)
-            return total
+            count = np.empty((columns, w.shape[1]), lead.dtype)
+            fast.concordant(rank, self.time, self.event, lead, w, count)
+            return count.astype(float, copy=False)
+        total, beyond = np.zeros((columns, w.shape[1])), np.where(rank > 0, rank, n + 1)
         for start in range(0, n, TILE):
             events = np.flatnonzero(self.event[start : start + TILE]) + start
             if not events.size:
                 continue
-            mine, time = risk[events].T[:, :, None], self.rank[events, None]
-            above = np.zeros((columns * len(events), len(w)), w.dtype)
+            mine, time = rank[:, events, None], self.time[events, None]
+            above = np.zeros((columns * len(events), w.shape[1]), w.dtype)
             for at in range(start, n, TILE):
-                other = risk[at : at + TILE].T[:, None, :]
+                other = beyond[:, None, at : at + TILE]
                 share = (mine > other).astype(w.dtype)
                 share += mine >= other
-                if self.rank[at] <= time[-1]:
-                    share *= time < self.rank[at : at + TILE]
-                above += share.reshape(len(above), -1) @ w[:, at : at + TILE].T
-            above = above.reshape(columns, len(events), len(w))
-            total += np.einsum("cib,bi->cb", above, lead[:, events], dtype=float)
+                if self.time[at] <= time[-1]:
+                    share *= time < self.time[at : at + TILE]
+                above += share.reshape(len(above), -1) @ w[at : at + TILE]
+            above = above.reshape(columns, len(events), -1)
+            total += np.einsum("cib,ib->cb", above, lead[events], dtype=float)
         return total
 
 
@@ -120,7 +127,7 @@ def _ranks(risk: np.ndarray) -> np.ndarray:
     """Return the rank of each risk in its column, (column, n) from 1, ties sharing one; 0 where it is missing."""
     order = np.argsort(risk.T, axis=1)  # NaN comes last
     ordered = np.take_along_axis(risk.T, order, axis=1)
-    rank = np.ones(order.shape, np.int64)
+    rank = np.ones(order.shape, np.int32)
     np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=rank[:, 1:])
     rank[:, 1:] += 1
     rank[np.isnan(ordered)] = 0

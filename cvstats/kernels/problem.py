@@ -186,11 +186,12 @@ class LabelCheck:
     def _comparable(self, w: np.ndarray) -> np.ndarray:
         """Return whether some observed event is followed by a later (or equally late, censored) sample."""
         assert self.event is not None
-        rank = 2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0)
-        events = self.event == 1
-        first = np.where((w > 0) & events, rank, np.inf).min(axis=1, initial=np.inf)
-        latest = np.where(w > 0, rank, -np.inf).max(axis=1, initial=-np.inf)
-        return np.asarray(first < latest)
+        order = np.lexsort((self.event == 0, self.y))
+        y, event, there = self.y[order], self.event[order] == 1, w[:, order] > 0
+        begins = there & event
+        first, last = np.argmax(begins, axis=1), len(order) - 1 - np.argmax(there[:, ::-1], axis=1)
+        later = (y[first] < y[last]) | ~event[last]
+        return np.asarray(begins[np.arange(len(w)), first] & later)
 
     def pair(self, counts: np.ndarray) -> np.ndarray:
         """Return which draws can choose (the counts) and, if they are to, judge (the samples left out)."""

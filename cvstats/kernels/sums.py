@@ -185,7 +185,8 @@ class SumKernel(Kernel):
             if self.divisor != 1:
                 sums = [np.divide(part, self.divisor, dtype=float) for part in sums]
             sums, labels = ([part.astype(float, copy=False) for part in some] for some in (sums, labels))
-            return np.asarray(self.metric.formula(sums, labels))
+            mean = self.metric.family == "mean"
+            return np.asarray(sums[0] / labels[0] if mean else self.metric.formula(sums, labels))
 
 
 def settled(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, plain, show, warn
 from cvstats.compare.location import wald
-from cvstats.intervals import Calibration, limits_at, quantiles
+from cvstats.intervals import Calibration, quantiles
 from cvstats.metrics import traits_of
 
 LIMITS = ("conf_low", "conf_high", "bound_low", "bound_high")
@@ -238,8 +238,8 @@ def _calibrated(kept: xr.DataArray, level: float) -> list[xr.DataArray]:
     def limits(numbers: np.ndarray) -> np.ndarray:
         if np.isnan(numbers).all():
             return np.full(4, np.nan)
-        found = limits_at(Calibration(*numbers.tolist()).limits, level)
-        return np.array([found[name] for name in LIMITS])
+        one = Calibration(*numbers.tolist())
+        return np.array([*one.limits(level)[:2], *(one.limits(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan))])
 
     found = xr.apply_ufunc(
         limits, kept, input_core_dims=[["calibration_part"]], output_core_dims=[["end"]], vectorize=True

@@ -76,6 +76,7 @@ def test_wilcoxon_at_the_border_of_exact_is_r_psignrank():
     assert float(longer.p_value) == pytest.approx(normal.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_wilcoxon_maps_over_cells_with_ties():
     rng = np.random.default_rng(0)
     x = xr.DataArray(rng.integers(-9, 10, size=(2000, 30)), dims=("cell", "dataset"))

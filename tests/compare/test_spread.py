@@ -68,6 +68,7 @@ def test_variances_and_effect_size():
     assert float(found.effect_size.sel({"method": "b"})) == pytest.approx(f * df / (f * df + rest))
 
 
+@pytest.mark.slow
 def test_many_cells_equal_scipy():
     x = xr.DataArray(np.random.default_rng(0).normal(size=(2000, 8, 30)), dims=("cell", "method", "trial"))
     found = obrien_test(x, "trial", by="method")

@@ -57,6 +57,7 @@ def test_batch_dims_and_classes_in_any_order():
     assert cube_hash(swapped) != cube_hash(both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 64, 2**16])
 def test_one_cell_changes_it_wherever_it_is(size, monkeypatch):
     monkeypatch.setattr(_results, "AT_ONCE", size)

@@ -130,6 +130,7 @@ class TestEveryCurve:
         assert (out.estimate <= out.conf_high + 1e-12).where(out.estimate.notnull(), True).all()
         cs.tidy(out)
 
+    @pytest.mark.slow
     def test_weights_are_repeated_rows(self, name):
         """In the naive curve: what samples decide and how they judge does not depend on how they are written."""
         w = 1 + np.arange(len(Y)) % 3
@@ -140,6 +141,7 @@ class TestEveryCurve:
         if name == "binned":
             np.testing.assert_allclose(a.n, b.n)
 
+    @pytest.mark.slow
     def test_order_of_samples_and_configurations(self, name):
         draws = cs.bootstrap(CUBE, 20, rng=3, strata="label")
         order = np.argsort(np.arange(len(Y)) * 37 % 79, kind="stable")
@@ -184,6 +186,7 @@ class TestEveryCurve:
             plot(cs.bbc(CUBE, "auc", times=40, rng=1))
 
 
+@pytest.mark.slow
 def test_levels_of_a_subgroup_become_lines():
     cube = CUBE.assign_coords(sex=("sample", np.where(np.arange(80) % 2, "f", "m")))
     out = cs.roc_curve(cube, subgroup="sex", times=40, rng=1)
@@ -200,6 +203,7 @@ def test_roc_rises_from_any_noise_and_ends_at_one():
     assert float(out.estimate[-1]) == float(out.conf_low[-1]) == 1
 
 
+@pytest.mark.slow
 def test_a_cut_is_refused_where_the_curve_has_its_own_thresholds():
     for adjust in (cs.cut("youden"), [cs.recalibrate("logistic"), cs.cut("youden")]):
         with pytest.raises(cs.InputError, match="a decision curve has its own thresholds"):
@@ -218,6 +222,7 @@ def test_what_was_said_is_said_once():
     assert text == "roc_curve: sensitivity_at: limits are NaN: 3 of a class is fewer than 5."
 
 
+@pytest.mark.slow
 def test_no_band_where_none_is_known():
     for cube in (CUBE.assign_coords(weight=("sample", np.ones(80))), CUBE.where(CUBE["sample"] > 3)):
         assert cs.roc_curve(cube, times=40, rng=1).band_low.isnull().all()
@@ -264,6 +269,7 @@ class TestSurvival:
         survival = xr.DataArray(survival[rows], dims=("sample", "configuration", "horizon"), coords={"horizon": [5.0]})
         return cs.as_cube(survival, time[rows], event=event[rows], kind="probability", weights=weight)
 
+    @pytest.mark.slow
     def test_statsmodels_agrees(self):
         cube = self.cube()
         out = cs.calibration_curve(cube, binned=True, horizon=5, times=60, rng=1)
@@ -282,6 +288,7 @@ class TestSurvival:
         assert (out.estimate <= out.conf_high).all()
         cs.plot_calibration(out)
 
+    @pytest.mark.slow
     def test_weights_are_rows(self):
         times = np.random.default_rng(1).integers(1, 3, 240)
         weighed = cs.calibration_curve(self.cube(times.astype(float)), binned=True, horizon=5, times=60, rng=1)

@@ -109,6 +109,7 @@ def caret(seed, classes, tuned="k"):
     return pd.concat(parts)
 
 
+@pytest.mark.slow
 def test_fits_keep_the_name_of_their_file_and_folds_may_differ(tmp_path):
     knn, again = caret(1, ["No", "Yes"]), caret(2, ["Yes", "No"])
     knn.to_csv(tmp_path / "knn.csv", index=False)

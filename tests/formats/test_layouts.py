@@ -40,6 +40,7 @@ def test_caret_repeated_cv_equals_the_same_predictions_in_our_layout():
     assert load_report(caret)["folds"] == 3
 
 
+@pytest.mark.slow
 def test_caret_by_hand_numbers():
     cube = read_predictions(FILES / "caret_repeatedcv.csv", positive="virginica")
     raw = pd.read_csv(FILES / "caret_repeatedcv.csv")

@@ -394,6 +394,7 @@ def test_zero_filled_folds_are_reported(tmp_path):
 # -- round trips, size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("sample", "configuration", "repeat"), ("configuration", "repeat", "sample")])
 def test_long_csv_to_cube_to_long_csv_is_identical(tmp_path, order):
     rng = np.random.default_rng(1)
@@ -441,6 +442,7 @@ def test_scores_survive_the_long_table(tmp_path):
         write_cube(inner, tmp_path / "x.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
 def test_partners_survive_the_long_table(tmp_path, name):
     cube = example_cube("breast_cancer_separate").isel(configuration=slice(0, 40, 10))
@@ -462,6 +464,7 @@ def test_a_column_called_partner_may_say_something_else(tmp_path):
         read_predictions(save(tmp_path, "sample,configuration,partner,prediction,label\n1,a,0,.1,0\n1,a,,.2,0\n"))
 
 
+@pytest.mark.slow
 def test_parquet_is_read_by_row_group(tmp_path, monkeypatch):
     cube = example_cube().isel(configuration=slice(0, 8))
     write_cube(cube, tmp_path / "one.parquet")
@@ -571,6 +574,7 @@ def test_lines_that_end_in_carriage_returns_only(tmp_path):
     xr.testing.assert_equal(read_predictions(save(tmp_path, LONG)), old)
 
 
+@pytest.mark.slow
 def test_a_header_of_megabytes(tmp_path):
     names = [f"{'x' * 300}{i}" for i in range(2000)]
     rows = "".join(f"{i},{i % 2},{','.join(['0.5'] * 2000)}\n" for i in range(4))

@@ -634,6 +634,7 @@ class TestDoubleBootstrap:
         ]
         assert widths[1] > 1.3 * widths[0]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("grouped", [False, True])
     def test_inner_draws_are_of_the_outer_draw(self, monkeypatch, grouped):
         """Inner draws take as many units as there are, from those drawn outside; the rest of the outer draw judges."""
@@ -1011,15 +1012,22 @@ class TestRefusals:
         with pytest.raises(ValueError, match="`interval` must be one of percentile, calibrated"):
             get_method(int)
 
-    def test_a_stranger_that_cannot_refuse(self):
+    def test_a_stranger_need_not_refuse(self):
         class Half:
             name = "half"
 
             def limits(self, evidence, level):
-                return 0.0, 1.0, 0.5
+                return 0.0, level, 0.5
 
-        with pytest.raises(cs.InputError, match=r"with name, refuse\(evidence\) and limits\(evidence, level\); got"):
-            get_method(Half())
+        out = cs.bbc(cs.simulate_cube(30, 3, rng=1), "accuracy", interval=Half(), rng=1)
+        assert [float(out[name]) for name in ("conf_low", "conf_high", "bound_high")] == pytest.approx([0, 0.95, 0.9])
+
+    def test_a_stranger_without_limits(self):
+        class Nothing:
+            name = "nothing"
+
+        with pytest.raises(cs.InputError, match=r"with a name and limits\(evidence, level\); got"):
+            get_method(Nothing())
 
     def test_class_and_object_both_work(self):
         assert get_method(cs.calibrated) == get_method("calibrated") == cs.calibrated()

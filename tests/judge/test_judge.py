@@ -52,6 +52,7 @@ class TestEnumeration:
             expected = cs.score(outside, metric).values[winner]
             np.testing.assert_allclose(out["value"].values[b], expected, rtol=1e-12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("metric", ["accuracy", "auc"])
     def test_summaries(self, metric):
         cube = binary()
@@ -157,6 +158,7 @@ class TestGaps:
         np.testing.assert_array_equal(one["value"], other["value"])
         np.testing.assert_array_equal(one["selected"], other["selected"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ["numpy", "numba"])
     @pytest.mark.parametrize("cases", [None, "whole", "real"])
     @pytest.mark.parametrize("metric", ["auc_ovr", "auc_ovr_weighted", "average_precision"])
@@ -304,6 +306,7 @@ class TestShapes:
             expected = [b.max() if getattr(cs, metric).direction == "maximize" else b.min() for b in best]
             np.testing.assert_allclose(out["value"], expected, rtol=1e-12)
 
+    @pytest.mark.slow
     def test_dask(self):
         pytest.importorskip("dask")
         cube = binary(repeats=2)
@@ -632,6 +635,7 @@ class TestBlocks:
         out = cs.select_and_judge(cube, "mae", choose=ones, judge=ones, ties="first", rng=0)
         assert float(out.value[0]) * 5 == largest + 13
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [100, 255, 256, 300, 70_000, 3_000_000])
     @pytest.mark.parametrize("cases", [False, True])
     def test_rank_statistics_of_large_whole_weights(self, size, cases):

@@ -108,6 +108,7 @@ def example(n=40, m=6, r=1, draws=50, seed=0, digits=2):
 @pytest.mark.parametrize("nearest", [0.5, None])
 @pytest.mark.parametrize("name", CRITERIA)
 class TestByHand:
+    @pytest.mark.slow
     def test_all_draws_of_five(self, name, nearest, engine):
         y = np.array([0, 1, 0, 1, 1])
         p = np.array([[0.1, 0.3], [0.4, 0.3], [0.6, 0.3], [0.6, 0.8], [0.9, 0.2]])[:, :, None]
@@ -264,6 +265,7 @@ class TestTies:
 
 
 class TestScikitLearn:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "function"),
         [("youden", balanced_accuracy_score), ("f1", f1_score), ("mcc", matthews_corrcoef)],

@@ -40,6 +40,7 @@ def draws(n, times, seed=1):
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), times).astype(np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("name", METRICS)
 def test_rows_columns_and_forms_of_weights_change_nothing(name, gaps):
@@ -113,6 +114,7 @@ def ends_of_columns(name, values):
     return y, p, w, [[theirs(y, column, sample_weight=row) for column in p[:, :, 0].T] for row in w]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("values", [2, 4, 100])
 @pytest.mark.parametrize("name", ["auc", "average_precision"])
@@ -143,6 +145,7 @@ def test_sizes_of_blocks_change_nothing(monkeypatch, name, gaps):
     np.testing.assert_array_equal(small.judged(w, best), whole.judged(w, best))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("total", [40.0, 1e9])
 def test_concordance_is_exact_for_whole_numbers(monkeypatch, total, engine):

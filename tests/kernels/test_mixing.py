@@ -75,6 +75,7 @@ OPTIONS = [{}, {"replace": False}, {"start": 2}, {"replace": False, "start": 3}]
 
 
 class TestByHand:
+    @pytest.mark.slow
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_all_draws_of_five(self, options):
         y, p, _ = example(n=5, m=4, seed=3)
@@ -91,6 +92,7 @@ class TestByHand:
         found = Candidates(p, target=y[:, None, None]).greedy(w, 6, **options)
         np.testing.assert_allclose(found, [by_hand(y, p, row, 6, squared, **options) for row in w], atol=1e-12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", [logarithmic, below_auc, wrong])
     def test_any_loss(self, loss):
         y, p, w = example(n=20, m=4, draws=3)

@@ -57,6 +57,7 @@ def by_pairs(p, y, fold, configuration, weight):
     return float(np.mean(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("repeats", [1, 3])
@@ -81,6 +82,7 @@ def test_score_and_judging_by_enumeration(monkeypatch, design, repeats, gaps, en
         assert out["value"].values[b] == pytest.approx(outside, rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_bbc_and_winner_are_means_over_such_draws(design):
     p, y, fold = arrays(*design, 1, False, seed=4)
@@ -98,6 +100,7 @@ def test_bbc_and_winner_are_means_over_such_draws(design):
     assert float(cs.winner(cube, "auc", draws=draws, rng=1).bbc_plain) == pytest.approx(np.mean(values), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_numbers_of_folds_and_places_of_partners_do_not_matter(design, gaps):

@@ -362,6 +362,7 @@ class TestRefusals:
         with pytest.raises(cs.InputError, match="metric 'many' must return one number; it returned array"):
             cs.score(binary(), many)
 
+    @pytest.mark.slow
     def test_as_metric_gives_weights_to_functions_of_scikit_learn(self):
         from sklearn.metrics import log_loss, roc_auc_score
 
@@ -450,6 +451,7 @@ class TestSingleClass:
         np.testing.assert_allclose(cs.log_loss(cs.as_cube([[0.0], [0.5]], [1, 0], weights=[0, 1])), np.log(2))
         np.testing.assert_allclose(cs.log_loss(cs.as_cube([[np.nan], [0.5]], [1, 0], kind="probability")), np.log(2))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "call",
         [

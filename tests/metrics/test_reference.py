@@ -94,6 +94,7 @@ def large_data():
 class TestLarge:
     """1e5 samples with about twenty ties for every score."""
 
+    @pytest.mark.slow
     def test_auc(self):
         y, score, weight = large_data()
         found = cs.auc(cs.as_cube(score, y, kind="score")).item()

@@ -94,6 +94,7 @@ def test_reader(example, tmp_path, format):
     np.testing.assert_allclose(cs.score(cube, "auc"), [1.0, 0.0])
 
 
+@pytest.mark.slow
 def test_report_section(example):
     pytest.importorskip("matplotlib")
     example("A report section")

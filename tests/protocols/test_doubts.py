@@ -80,6 +80,7 @@ def test_a_doubt_is_said_where_the_number_is_given(case, function):
     assert warning_of(function, cube, metric) == f"{function.__name__}: {text}."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_command_line_says_each_doubt_once_and_the_report_in_the_same_words(case, tmp_path, capsys):
     cube, metric, text = CASES[case]
@@ -93,6 +94,7 @@ def test_the_command_line_says_each_doubt_once_and_the_report_in_the_same_words(
     assert not any("winner:" in remark.lower() or "bbc:" in remark.lower() for remark in remarks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if case != "below one half"])  # which needs a metric
 def test_describe_says_it_in_the_same_words(case, tmp_path, capsys):
     cube, _, text = CASES[case]

@@ -240,6 +240,7 @@ def test_what_dropping_cost():
     np.testing.assert_array_equal(loss.dropped_after, out.dropped_after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "repeats", "times"),
     [
@@ -369,6 +370,7 @@ def test_groups_travel_together():
     assert out.p_worse.values[1] == pytest.approx(1 - (3 / 4) ** 4, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* groups are split across folds")
 def test_automatic_strata_are_the_classes_unless_groups_mix_them():
     rng = np.random.default_rng(2)
@@ -450,6 +452,7 @@ def test_permuting_configurations_permutes_the_result():
     np.testing.assert_array_equal(a.p_worse.values[order], b.p_worse)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
 def test_same_numbers_from_dask(metric):
     cube = simulate_cube(100, 20, repeats=2, folds=3, rng=9)

@@ -231,6 +231,7 @@ def test_class_probabilities_and_regression():
     assert float(out.estimate[0]) == pytest.approx(float(cs.mse(values).min()))
 
 
+@pytest.mark.slow
 def test_batch_dims():
     cubes, inners = zip(*(simulate_cube(30, 6, inner=True, folds=3, rng=s) for s in (1, 2, 3)), strict=True)
     trial = xr.DataArray([10, 20, 30], dims="trial", name="trial")
@@ -351,6 +352,7 @@ def test_what_did_not_choose_has_no_lowest_and_highest_choice():
         np.testing.assert_array_equal(missing(out.chosen_high.values), nobody)
 
 
+@pytest.mark.slow
 def test_nested_cross_validation_is_pooled_in_one_way():
     """The same predictions, whether a sample is missing in one repeat or the cubes are lazy."""
     cube, inner = cs.simulate_cube(40, 5, folds=4, repeats=2, inner=True, rng=3)

@@ -347,6 +347,7 @@ class TestNCV:
             with pytest.raises(cs.InputError, match=rf"must be a DataArray over 'sample'.*; got {found}"):
                 cs.ncv(cube, "accuracy", inner=wrong)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("metric", "classes", "repeats", "inner_repeats", "folds"),
         [

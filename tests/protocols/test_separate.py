@@ -145,6 +145,7 @@ def test_case_weights_are_repeated_rows():
 # --- priors -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_array_of_priors_gives_a_dim_and_matches_single_priors():
     cube, _ = separate_gaussian(60, shrinkage=(0.0, 0.5), rng=2)
     out = separate_cv(cube, prior=[0.0, 0.3, 1.0], rng=1)
@@ -298,6 +299,7 @@ def test_without_any_error_limits_still_have_width():
     assert float(out.conf_high[0]) == pytest.approx(np.sqrt(0.5) * t2 / (10 + t2))
 
 
+@pytest.mark.slow
 def test_same_numbers_from_dask_in_any_chunks():
     cube, _ = separate_gaussian(50, shrinkage=(0.0, 0.1, 0.5, 2.0, 8.0), repeats=2, rng=7)
     expected = separate_cv(cube, prior=0.3, times=100, rng=1)
@@ -328,6 +330,7 @@ def test_classical_cv_is_read_off_when_folds_agree():
     assert a.method.item() == "classical_cv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [[0, 2, 1, 3, 4], [3, 0, 4, 1, 2], [4, 3, 2, 1, 0]])
 def test_classical_cv_finds_partners_by_name_whatever_their_order(order):
     separate, ordinary = separate_gaussian(60, ratio=0.6, shrinkage=(0.0, 0.5), repeats=2, rng=3)
@@ -357,6 +360,7 @@ def test_reweighting_is_labelled_and_differs_from_separate_cv():
     np.testing.assert_allclose(b.estimate.values, [0.1 * by_class[0] + 0.9 * by_class[1]], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_prior_curve():
     separate, ordinary = separate_gaussian(80, ratio=0.7, shrinkage=(0.0, 0.5), rng=4)
     out = prior_curve(separate, rng=1)

@@ -138,6 +138,7 @@ def test_a_column_named_partner_is_no_separate_sampling():
     assert cs.score(cube, "auc").values.tolist() == [1.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["auc", cs.prior_error({0: 0.9})])
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_pairs_of_folds_are_folds(metric, repeats):

@@ -460,6 +460,7 @@ def test_the_report_shows_the_plain_score_that_each_method_starts_from():
     assert (f"Here the winner is {tt.selected.item()}." in rows["TT"][0].aside) == (not same)
 
 
+@pytest.mark.slow
 def test_the_report_names_another_winner_in_its_row(tmp_path):
     y = np.arange(60) % 2
     fold = np.repeat([0, 1], [6, 54])

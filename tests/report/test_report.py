@@ -76,6 +76,7 @@ class Page(HTMLParser):
 # --- the page -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_user_text_is_shown_and_never_run(html):
     page = Page(html)
     assert page.tags.count("script") == 1
@@ -154,6 +155,7 @@ def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
     assert table.note.endswith("The 3 best of 6 configurations are listed.")
 
 
+@pytest.mark.slow
 def test_large_cubes_take_fewer_draws_beside_the_estimate_and_say_so(monkeypatch):
     cube = cs.example_cube().isel(repeat=0, configuration=slice(None, None, 5))
     for name, value in {"MUCH": 1, "FEW_DRAWS": 20}.items():
@@ -240,6 +242,7 @@ def test_every_kind_of_data(kind):
     assert all(remark.text.endswith((".", "?", "!")) for remark in remarks_of(found))
 
 
+@pytest.mark.slow
 def test_one_configuration_needs_no_correction():
     found = Analysis(hostile_cube().isel(configuration=[0]), times=40)
     assert found.curve is None
@@ -294,6 +297,7 @@ def test_perfect_scores_are_doubted():
     assert found.results["cvt"].estimate == 1
 
 
+@pytest.mark.slow
 def test_test_scores_are_shown():
     cube = cs.simulate_cube(40, 4, rng=1)
     cube = cube.assign_coords(test_accuracy=("configuration", [0.125, 0.25, 0.5, 0.75]))

@@ -50,6 +50,7 @@ def test_strangers_are_refused():
         cs.summary([1, 2])
 
 
+@pytest.mark.slow
 def test_every_variable_has_words(cube):
     results = [
         cs.winner(cube, "accuracy", times=40, rng=1, keep_draws=True),

@@ -141,7 +141,7 @@ def average_precision(
 def concordant(
     rank: np.ndarray, time: np.ndarray, event: np.ndarray, lead: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """Add twice the weight of concordant pairs, tied risks once, to `out` (column, draw).
+    """Fill `out` (column, draw) with twice the weight of concordant pairs, tied risks once.
 
     The earlier of a pair weighs `lead`. Samples are in order of time. Walking backwards, a Fenwick tree over the ranks
     of a column (from 1; 0 is missing) holds the weight of all that outlive the sample at hand; those of one time are
@@ -151,11 +151,13 @@ def concordant(
     for first in range(0, draws, LANES):
         lanes = min(LANES, draws - first)
         w = np.ascontiguousarray(weights[:, first : first + lanes])
+        v = np.ascontiguousarray(lead[:, first : first + lanes])
         tree, beside = np.empty((n + 1, lanes), w.dtype), np.empty((n + 1, lanes), w.dtype)
-        below = np.empty(lanes, w.dtype)  # narrow numbers where sums are exact in them; products are not
+        below, line = np.empty(lanes, w.dtype), np.empty(lanes, out.dtype)
         for c in range(len(rank)):
-            tree[:] = 0.0
-            beside[:] = 0.0
+            tree[:] = 0
+            beside[:] = 0
+            line[:] = 0
             stop = n
             while stop > 0:
                 start = stop - 1
@@ -164,20 +166,25 @@ def concordant(
                 for i in range(start, stop):
                     if not event[i] or rank[c, i] == 0:
                         continue
-                    below[:] = 0.0
+                    below[:] = 0
                     k = rank[c, i] - 1
                     while k > 0:
+                        cell = tree[k]
                         for b in range(lanes):
-                            below[b] += tree[k, b]
-                        k -= k & -k
+                            below[b] += cell[b]
+                        k &= k - 1
+                    earlier, same = v[i], beside[rank[c, i]]
                     for b in range(lanes):
-                        out[c, first + b] += lead[i, first + b] * (2.0 * below[b] + beside[rank[c, i], b])
+                        line[b] += earlier[b] * (below[b] + below[b] + same[b])
                 for i in range(start, stop):
-                    k = rank[c, i]
+                    k, later = rank[c, i], w[i]
+                    same = beside[k]
                     for b in range(lanes):
-                        beside[k, b] += w[i, b]
+                        same[b] += later[b]
                     while 0 < k <= n:
+                        cell = tree[k]
                         for b in range(lanes):
-                            tree[k, b] += w[i, b]
+                            cell[b] += later[b]
                         k += k & -k
                 stop = start
+            out[c, first : first + lanes] = line
