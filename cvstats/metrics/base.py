@@ -7,14 +7,16 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, nearest, show, warn
-from cvstats.cube.arrays import class_names
+from cvstats.cube.arrays import check_form, class_names
 from cvstats.kernels import KERNELS, Kernel, Problem
+
+from .scoring import fold_average, pooled_scores
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
@@ -105,8 +107,6 @@ class Metric:
     (<metric auc: maximize, range [0, 1], rank>, 'maximize', (0.0, 1.0))
     """
 
-    score: ClassVar[Callable[..., xr.DataArray]]  # set where `score` is defined, which needs this class
-
     name: str
     direction: Direction
     range: tuple[float, float]
@@ -158,7 +158,7 @@ class Metric:
         xarray.DataArray
             One value per configuration (and batch).
         """
-        return type(self).score(cube, self, average=average)
+        return score(cube, self, average=average)
 
     def check_kind(self, cube: xr.DataArray) -> None:
         """Raise when the metric cannot be computed from this kind of predictions."""
@@ -452,6 +452,51 @@ def bound_metric(
     elif said:
         warn(f"{'; '.join(said)}.")
     return bound
+
+
+def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", undefined: str = "nan") -> xr.DataArray:
+    """Return the metric of every configuration.
+
+    The estimand is the performance of each configuration fixed in advance. The metric is computed within each repeat
+    and averaged over repeats. Case weights (coordinate ``weight``) count as repeated rows. Predictions that are missing
+    are left out; a sample's value is then its mean over the repeats that have it.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric. One that does not fit the kind of predictions is an error.
+    average : {"pooled", "fold"}
+        Once over all samples; or within each fold, then the mean over folds (needs folds).
+    undefined : {"nan", "skip"}
+        What a fold does that lacks what the metric needs, such as a class: it makes the mean NaN, with one warning;
+        or the mean is over the other folds, which the coordinate ``n_folds`` counts.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``configuration`` and the batch dims.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6]], [1, 0, 1])
+    >>> cs.score(cube, "auc").values
+    array([1., 0.])
+    """
+    check_average(average, undefined)
+    check_form(cube)
+    bound = bound_metric(metric, cube)
+    return pooled_scores(cube, bound) if average == "pooled" else fold_average(cube, bound, undefined)
+
+
+def check_average(average: str, undefined: str) -> None:
+    """Raise unless both are known, and fit."""
+    check_option(average, ("pooled", "fold"), "average")
+    check_option(undefined, ("nan", "skip"), "undefined")
+    if undefined == "skip" and average == "pooled":
+        raise InputError("undefined='skip' leaves folds out of a mean over folds; give average='fold' with it.")
 
 
 def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:

@@ -9,7 +9,8 @@ from cvstats._check import warn
 from cvstats._results import call_text, result
 from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.cube.coords import folds_of
-from cvstats.metrics import Metric, bound_metric, check_average
+from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics.base import check_average
 from cvstats.metrics.scoring import fold_scores
 
 from .common import final_choice, said
