@@ -47,11 +47,7 @@ def _performance(scores: np.ndarray, direction: str) -> np.ndarray:
 
 
 def select_best(
-    scores: np.ndarray,
-    *,
-    direction: str,
-    std_error: np.ndarray | None = None,
-    complexity: np.ndarray | None = None,
+    scores: np.ndarray, *, direction: str, std_error: np.ndarray | None = None, complexity: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the best-scoring configuration, the first of several equally good ones.
 
@@ -88,11 +84,7 @@ def select_best(
 
 
 def select_one_se(
-    scores: np.ndarray,
-    *,
-    direction: str,
-    std_error: np.ndarray | None = None,
-    complexity: np.ndarray | None = None,
+    scores: np.ndarray, *, direction: str, std_error: np.ndarray | None = None, complexity: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the simplest configuration within one bootstrap standard error of the best's score.
 

@@ -21,10 +21,7 @@ _FITTED = _CALIBRATION | {
 
 
 @define(
-    **_FITTED,
-    target=0.0,
-    statistic="calibration_intercept",
-    aliases=("calibration_in_the_large", "mean_calibration"),
+    **_FITTED, target=0.0, statistic="calibration_intercept", aliases=("calibration_in_the_large", "mean_calibration")
 )
 def calibration_intercept(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Calibration in the large: the intercept a of a logistic regression with the predictions as offset; target 0.

@@ -110,11 +110,7 @@ def _mean_hits(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
     return np.asarray(each[1] if k == 2 else np.mean(each, axis=0))
 
 
-@define(
-    **_LABEL | _BY_CLASS | {"requires": "positive"},
-    formula=_mean_hits,
-    unlike=("recall_weighted", "recall_micro"),
-)
+@define(**_LABEL | _BY_CLASS | {"requires": "positive"}, formula=_mean_hits, unlike=("recall_weighted", "recall_micro"))
 def recall(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     """Recall: the sensitivity; for more than two classes its mean over classes (macro).
 

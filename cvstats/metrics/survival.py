@@ -210,13 +210,7 @@ MADE |= {
     "truncated_concordance": Metric("truncated_concordance", **_UNO),
     "survival_auc": Metric("survival_auc", **_RANK, statistic="survival_auc", words="time-dependent AUC", bind=_bind),
     "survival_brier": Metric(
-        "survival_brier",
-        "minimize",
-        (0.0, 1.0),
-        **_MEAN,
-        statistic="survival_brier",
-        words="Brier score",
-        scale="log",
+        "survival_brier", "minimize", (0.0, 1.0), **_MEAN, statistic="survival_brier", words="Brier score", scale="log"
     ),
     "survival_observed_expected": Metric(
         "survival_observed_expected",

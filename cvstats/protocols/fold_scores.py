@@ -158,12 +158,7 @@ def _direction(name: str, asked: str | None, higher: bool) -> str:
     "For tables of scores, where predictions were not saved.",
 )
 def bbc_folds(
-    scores: xr.DataArray,
-    *,
-    direction: str | None = None,
-    times: int = 1000,
-    rng: Rng = None,
-    level: float = 0.95,
+    scores: xr.DataArray, *, direction: str | None = None, times: int = 1000, rng: Rng = None, level: float = 0.95
 ) -> xr.Dataset:
     r"""Return the bias corrected estimate of the winner's performance from the scores of folds alone.
 
