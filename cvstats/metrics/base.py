@@ -20,7 +20,8 @@ from .scoring import fold_average, pooled_scores
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
-Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+Sums = list[np.ndarray]  # over samples: of ingredients, or of the weights and what labels say
+Formula = Callable[[Sums, Sums], np.ndarray]
 Direction = Literal["maximize", "minimize", "target"]
 
 REGISTRY: dict[str, Metric] = {}
@@ -39,8 +40,8 @@ def _nothing(*_: Any) -> list[np.ndarray]:
     return []
 
 
-def _mean(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(sums[0] / labels[0])
+def _mean(sums: Sums, labels: Sums) -> Any:
+    return sums[0] / labels[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,46 +163,38 @@ class Metric:
 
     def check_kind(self, cube: xr.DataArray) -> None:
         """Raise when the metric cannot be computed from this kind of predictions."""
-        coords = cube.coords.variables
-        kind = str(coords["kind"].values)
-        survival = "event" in coords
-        what, uses = f"metric {self.name!r}", self.uses
+        coords, uses = cube.coords.variables, self.uses
+        kind, survival = str(coords["kind"].values), "event" in coords
+        columns = "label_class" in cube.dims  # one for each class
+        names = (class_names(cube) or ()) if columns or kind == "label" else ()
+        many = columns or len(names) > 2
+        wrong = ""
         if uses == "any":
             return
-        if uses == "survival":
-            if not survival:
-                raise InputError(
-                    f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
-                )
+        if uses == "survival" and not survival:
+            wrong = "needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)"
+        elif uses == "survival":
             if "horizon" in cube.dims and "survival_" not in self.statistic and self.family != "custom":
-                raise InputError(
-                    f"{what} ranks one prediction per sample, but the cube has several horizons "
-                    f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)."
-                )
-            return
-        if survival:
-            raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
-        if uses == "value" and kind != "value":
-            raise InputError(
-                f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
-                "or give as_cube(..., kind='value') when the values are numbers."
-            )
-        if uses != "value" and kind == "value":
-            raise InputError(
-                f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say."
-            )
-        if uses in ("score", "margin") and kind == "label":
-            raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
-        if uses == "probability" and kind != "probability":
-            raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
-        many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
-        if self.binary_only and many:
-            raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
-        if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
-            need = "class labels" if uses == "label" else "the distance from the threshold"
-            raise InputError(
-                f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
-            )
+                wrong = "ranks one prediction per sample, but the cube has several horizons "
+                wrong += f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)"
+        elif survival:
+            wrong = "does not know censoring, but the cube holds survival times. Use concordance"
+        elif uses == "value" and kind != "value":
+            wrong = f"is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
+            wrong += "or give as_cube(..., kind='value') when the values are numbers"
+        elif uses != "value" and kind == "value":
+            wrong = "is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say"
+        elif uses in ("score", "margin") and kind == "label":
+            wrong = "needs scores or probabilities, but the cube holds hard labels (kind='label')"
+        elif uses == "probability" and kind != "probability":
+            wrong = f"needs probabilities, but the cube has kind={kind!r}"
+        elif self.binary_only and many:
+            wrong = f"is for two classes, but the cube has {len(names)}"
+        elif uses in ("label", "margin") and not many and kind == "score" and "threshold" not in coords:
+            wrong = "needs class labels" if uses == "label" else "needs the distance from the threshold"
+            wrong += ", and scores have no default threshold; give as_cube(..., threshold=...)"
+        if wrong:
+            raise InputError(f"metric {self.name!r} {wrong}.")
 
     def optimism(self, naive: Any, estimate: Any) -> Any:
         """Return how much better `naive` looks than `estimate`: positive = optimistic, whatever is better."""
@@ -241,11 +234,16 @@ _HELP = ("__wrapped__", "__signature__")
 _SIGNATURE = inspect.signature(Metric.__call__.__get__(object()))  # bound, so without `self`
 
 
-def define(**traits: Any) -> Callable[[Ingredients], Metric]:
-    """Turn a function of (label, prediction, number of classes) into a registered metric with its docstring."""
+def define(**traits: Any) -> Callable[[Callable[..., Any]], Metric]:
+    """Turn a function into a registered metric with its docstring.
 
-    def make(function: Ingredients) -> Metric:
-        metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
+    It returns the ingredients, from (label, prediction, number of classes); or the value, from the sums of ingredients
+    that are among the traits.
+    """
+
+    def make(function: Callable[..., Any]) -> Metric:
+        part: Any = {"formula" if "ingredients" in traits else "ingredients": function}
+        metric = _document(Metric(name=function.__name__, **part, **traits), function)
         takes = inspect.cleandoc(Metric.__call__.__doc__ or "").partition("\n\n")[2]
         own = inspect.cleandoc(function.__doc__ or "") + "\n"
         metric.__dict__["__doc__"] = own.replace("References\n", f"{takes}\n\nReferences\n", 1)
