@@ -386,10 +386,11 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
         )
     if metric in REGISTRY:
         return REGISTRY[metric]
-    if metric in MADE:
-        raise InputError(f"`metric`={metric!r} is made by a function: give {metric}(...) instead of its name.")
-    names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
     key = _key(metric)
+    made = next((one.name for one in MADE.values() if metric == one.name or key in one.aliases), None)
+    if made is not None:
+        raise InputError(f"`metric`={metric!r} is made by a function: give {made}(...) instead of its name.")
+    names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
     for spelling in (key, key.partition(".")[2]):  # mlr3 says classif.auc
         if spelling in names:
             return names[spelling]

@@ -86,7 +86,10 @@ def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [p != y]
 
 
-@define(**_LABEL, **_BY_CLASS, aliases=("bacc", "bal_accuracy", "recall_macro"))
+_MEAN_RECALL = ("bacc", "bal_accuracy", "mean_recall", "mean_sensitivity", "recall_macro")
+
+
+@define(**_LABEL, **_BY_CLASS, aliases=_MEAN_RECALL, unlike=("mean_balanced_accuracy",))
 def balanced_accuracy(sums: Sums, labels: Sums) -> Any:
     r"""Mean over classes of the share of that class predicted right.
 
@@ -158,7 +161,12 @@ def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p == 0) & (y == 0)]
 
 
-@define(**_TABLE, words="F1", aliases=("f_meas", "fbeta"), unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2"))
+@define(
+    **_TABLE,
+    words="F1",
+    aliases=("f_meas", "fbeta", "mean_f1"),
+    unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2"),
+)
 def f1(sums: Sums, labels: Sums) -> Any:
     """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
 

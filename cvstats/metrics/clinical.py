@@ -66,7 +66,10 @@ def npv(sums: Sums, labels: Sums) -> Any:
     return (labels[1] - (sums[1] - sums[0])) / (labels[0] - sums[1])
 
 
-@define(**_TABLE, aliases=("precision_macro", "prec"), unlike=("precision_weighted",))
+_MEAN_PRECISION = ("mean_precision", "prec", "precision_macro")
+
+
+@define(**_TABLE, aliases=_MEAN_PRECISION, unlike=("precision_micro", "precision_weighted"))
 def precision(sums: Sums, labels: Sums) -> Any:
     """Precision: the positive predictive value; for more than two classes its mean over classes (macro).
 

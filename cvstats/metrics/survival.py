@@ -207,8 +207,10 @@ _MEAN = _SURVIVAL | {"family": "smooth", "bind": _bind}
 _BIN = SHARE | _MEAN
 _TRAITS: dict[str, dict[str, Any]] = {
     "truncated_concordance": _UNO,
-    "survival_auc": _RANK | {"words": "time-dependent AUC", "bind": _bind},
-    "survival_brier": _MEAN | {"direction": "minimize", "range": (0.0, 1.0), "words": "Brier score", "scale": "log"},
+    "survival_auc": _RANK | {"words": "time-dependent AUC", "bind": _bind, "aliases": ("roc_auc_survival",)},
+    "survival_brier": _MEAN
+    | {"direction": "minimize", "range": (0.0, 1.0), "scale": "log"}
+    | {"words": "Brier score", "aliases": ("brier_survival", "surv.graf")},
     "survival_observed_expected": _MEAN
     | {"direction": "target", "range": (0.0, np.inf), "target": 1.0, "words": "observed over expected events"},
     "survival_bin_observed": _BIN | {"words": "share of events"},
