@@ -77,8 +77,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
         if undefined == "skip":
             values = values[:, ~np.isnan(values).all(axis=0)]
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
-        scores = xr.DataArray(mean, dims="configuration")
-        choice = final_choice(part, bound, scores=scores)
+        choice = final_choice(part, bound, scores=mean)
         performance = bound.sign * values[choice.eligible]
         mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
         bias = float(np.mean(performance.max(axis=0) - mine)) if choice.index >= 0 else np.nan
