@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Metric, as_metric, bound_metric, define, get_metric, metrics_of, never_chooses, score, traits_of
+from .base import Metric, bound_metric, define, get_metric, metrics_of, never_chooses, score, traits_of
 from .calibration import calibration_intercept, calibration_slope, ici, observed_expected
 from .classes import (
     accuracy,
@@ -28,6 +28,7 @@ from .clinical import (
     youden,
 )
 from .curves import partial_auc, sensitivity_at, specificity_at
+from .custom import as_metric
 from .numbers import brier, log_loss, mae, mse, r2, rmse, smoothed_error_rate
 from .priors import at_prior
 from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordance

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_option, check_rng, show
 from cvstats._results import result
 from cvstats.compare.location import moments
 from cvstats.metrics import traits_of
 
-Floats = NDArray[np.float64]
+from .fixed import Floats
+
 READ = ("estimate", "conf_low", "conf_high", "bound_low", "bound_high")
 
 
