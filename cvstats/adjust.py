@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvstats._check import InputError, check_option, plain, show
+from cvstats._check import InputError, check_option, is_number, plain, show
 from cvstats.kernels.cutting import Criterion, Cuts, Cutter, TableMetric, paired_cuts
 from cvstats.kernels.logistic import fit_line, isotonic, log_odds
 from cvstats.metrics import Metric, get_metric, prior_in_order
@@ -212,8 +212,7 @@ def cut(
 
 
 def _positive(value: object) -> bool:
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return number and 0 < float(value) < np.inf  # type: ignore[arg-type]
+    return is_number(value) and 0 < value < np.inf
 
 
 def as_written(one: float, other: float) -> tuple[float, float]:
@@ -272,7 +271,7 @@ class _Cut(Adjustment):
 
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         if p.shape[1] == 1 != len(weights):
-            return self._fitted(self.cutter(y, p).cuts(weights)).take((slice(None), 0))
+            return self.fit(y, p, weights).take((slice(None), 0))
         self._refuse_infinite(p)
         return self._fitted(paired_cuts(y, p, weights, self.criterion(), self.nearest))
 
@@ -403,15 +402,15 @@ def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None 
     >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(3)
     array([0.012, 0.1  , 0.045, 0.5  ])
     """
-    for argument, prior in {"to": to, "from_prior": from_prior}.items():
-        if prior is None and argument == "from_prior":
-            continue
-        if not isinstance(prior, Mapping) or not prior or not all(_positive(v) and v <= 1 for v in prior.values()):
-            raise InputError(f"`{argument}` must be {{label: probability}}, each above 0; got {prior!r}.")
-    given = {plain(name): float(value) for name, value in to.items()}
-    origin = None if from_prior is None else {plain(name): float(value) for name, value in from_prior.items()}
+    given, origin = _probabilities(to, "to"), None if from_prior is None else _probabilities(from_prior, "from_prior")
     text = f"{given}" if origin is None else f"{given}, from_prior={origin}"
     return _Shift(f"shift_prior({text})", "probabilities", given, origin)
+
+
+def _probabilities(prior: Any, argument: str) -> dict[Any, float]:
+    if not isinstance(prior, Mapping) or not prior or not all(_positive(v) and v <= 1 for v in prior.values()):
+        raise InputError(f"`{argument}` must be {{label: probability}}, each above 0; got {prior!r}.")
+    return {plain(name): float(value) for name, value in prior.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -506,27 +505,30 @@ class _Mapping(Adjustment):
 
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         r, wide = p.shape[-1], p.shape[-2] > 1
-        label, maps = np.repeat(y, r), np.empty(len(weights), object)
+        label, maps = np.repeat(y, r), np.empty(len(weights), object)  # None where there is nothing to learn from
         for b, row in enumerate(weights):
-            column = _rows(p[..., b if wide else 0, :])
-            some = (np.repeat(row, r) > 0) & ~np.isnan(column.sum(axis=1) if column.ndim == 2 else column)
-            maps[b] = self.learn(label[some], column[some], np.repeat(row, r)[some]) if some.any() else None
-            if some.any() and not callable(maps[b]):
-                raise InputError(f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}.")
+            (column, known), weight = _rows(p[..., b if wide else 0, :]), np.repeat(row, r)
+            some = known & (weight > 0)
+            if some.any():
+                maps[b] = self.learn(label[some], column[some], weight[some])
+                if not callable(maps[b]):
+                    raise InputError(
+                        f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}."
+                    )
         return Fitted({"map": maps}, _one(partial(_mapped, name=self.name, unit=self.kind == "probability"), "map"))
 
 
-def _rows(column: np.ndarray) -> np.ndarray:
-    """Return (n, r) as (n * r,), and (k, n, r) as (n * r, k)."""
-    return column.ravel() if column.ndim == 2 else column.reshape(len(column), -1).T
+def _rows(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n, r) as (n * r,), and (k, n, r) as (n * r, k); and which rows are known."""
+    flat = column.reshape(-1 if column.ndim == 2 else (len(column), -1)).T
+    return flat, ~np.isnan(flat if flat.ndim == 1 else flat.sum(axis=1))
 
 
 def _mapped(p: np.ndarray, map: np.ndarray, name: str, unit: bool) -> np.ndarray:
     """Return every column through its own map."""
     out = np.full(p.shape, np.nan)
     for j, one in enumerate(map):
-        column = _rows(p[..., j, :])
-        some = ~np.isnan(column.sum(axis=1) if column.ndim == 2 else column)
+        column, some = _rows(p[..., j, :])
         if one is None or not some.any():
             continue
         value = np.asarray(one(column[some]), float)

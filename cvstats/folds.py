@@ -247,11 +247,7 @@ def pairs(fold: xr.DataArray) -> xr.Dataset:
 
 
 def nested_folds(
-    fold: xr.DataArray,
-    k: int | None = None,
-    *,
-    stratified: bool = True,
-    rng: int | np.random.Generator | None = None,
+    fold: xr.DataArray, k: int | None = None, *, stratified: bool = True, rng: int | np.random.Generator | None = None
 ) -> xr.DataArray:
     """Split the training set of every outer fold into inner folds, for nested cross-validation.
 

@@ -176,9 +176,9 @@ def _read_tables(
         table = _open(what, name, columns, encoding, budget)
         said = replace(hints, name=name, mapped=frozenset(columns), several=len(given) > 1)
         with _about(table.name):
-            told = check_columns(columns, table)
-            wide = names_in(told["prediction"]) if isinstance(told.get("prediction"), list) else []
-            table = renamed(table, told)
+            mapped = check_columns(columns, table)
+            wide = names_in(mapped["prediction"]) if isinstance(mapped.get("prediction"), list) else []
+            table = renamed(table, mapped)
             reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(distinct, table))
             table = renamed(table, reading.columns)
             numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
@@ -186,7 +186,7 @@ def _read_tables(
                 guessed = reading.columns.get("prediction")
                 table = narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
             found.append((table, reading))
-            origin = {**reading.columns, **told}
+            origin = {**reading.columns, **mapped}
             for part in _parts(table, reading.layout, said, fold):
                 if numbered:
                     part.notes.append("the file has no sample ids: samples are numbered by row")
@@ -225,8 +225,8 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
         raise InputError(
             f"`path` must be a file name, a data frame, or a list or mapping of them; got {type(what).__name__}."
         )
-    told = [name for role, given in columns.items() if role in NAMES for name in names_in(given)]
-    ids = {*told, *(part for name in told for part in name.split("+"))}
+    named = [name for role, given in columns.items() if role in NAMES for name in names_in(given)]
+    ids = {*named, *(part for name in named for part in name.split("+"))}
     return read_table(Path(what), encoding, budget, ids)
 
 

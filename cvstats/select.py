@@ -47,11 +47,7 @@ def _performance(scores: np.ndarray, direction: str) -> np.ndarray:
 
 
 def select_best(
-    scores: np.ndarray,
-    *,
-    direction: str,
-    std_error: np.ndarray | None = None,
-    complexity: np.ndarray | None = None,
+    scores: np.ndarray, *, direction: str, std_error: np.ndarray | None = None, complexity: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the best-scoring configuration, the first of several equally good ones.
 
@@ -88,11 +84,7 @@ def select_best(
 
 
 def select_one_se(
-    scores: np.ndarray,
-    *,
-    direction: str,
-    std_error: np.ndarray | None = None,
-    complexity: np.ndarray | None = None,
+    scores: np.ndarray, *, direction: str, std_error: np.ndarray | None = None, complexity: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the simplest configuration within one bootstrap standard error of the best's score.
 
@@ -357,21 +349,19 @@ class _Own(Mixture):
         eligible = complete(candidates.p)
         p = candidates.p[..., eligible, :]
         p = np.moveaxis(p, 0, -1) if p.ndim == 4 else p
-        out = np.zeros((len(weights), len(eligible)))
+        size, out = p.shape[1], np.where(eligible, np.full((len(weights), 1), np.nan), 0.0)
         for b, row in enumerate(weights):
             some = row > 0
-            out[b, eligible] = (
-                self._checked(self.function(y[some], p[some], row[some]), p.shape[1]) if some.any() else np.nan
-            )
+            if not some.any():
+                continue
+            share = self.function(y[some], p[some], row[some])
+            values = np.asarray(share, float)
+            if values.shape != (size,) or not (values >= 0).all() or abs(values.sum() - 1) > 1e-9:
+                raise InputError(
+                    f"mixture {self.name!r} must return {size} shares, none negative, that add up to 1; got {share!r}."
+                )
+            out[b, eligible] = values / values.sum()
         return out
-
-    def _checked(self, share: Any, size: int) -> np.ndarray:
-        values = np.asarray(share, float)
-        if values.shape != (size,) or not (values >= 0).all() or abs(values.sum() - 1) > 1e-9:
-            raise InputError(
-                f"mixture {self.name!r} must return {size} shares, none negative, that add up to 1; got {share!r}."
-            )
-        return np.asarray(values / values.sum())
 
 
 @dataclass(frozen=True)
@@ -468,12 +458,16 @@ def winners(
     """
     gaps = np.isnan(criterion)
     values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-    first = np.argmax(values, axis=1)
-    top = values[np.arange(len(first)), first]
-    best = np.where(gaps.all(axis=1), np.nan, top)
+    index = np.argmax(values, axis=1)
+    best = np.where(gaps.all(axis=1), np.nan, values[np.arange(len(index)), index])
     if hashes is None:
-        return first, best, np.zeros(len(first), np.uint64)
-    index = break_ties(values, best, first, hashes, draws, seed)
+        return index, best, np.zeros(len(index), np.uint64)
+    reached = values == best[:, None]
+    tied = np.flatnonzero(reached.sum(axis=1) > 1)
+    if tied.size:
+        row, column = np.nonzero(reached[tied])
+        order = np.lexsort((tie_keys(hashes[column], draws[tied[row]], seed), row))
+        index[tied] = column[order][np.append(True, np.diff(row[order]) > 0)]  # the smallest key of each row
     return index, best, tie_keys(hashes[index], draws, seed)
 
 
@@ -498,21 +492,3 @@ def ranking(criterion: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
 def by_value(names: np.ndarray) -> np.ndarray:
     """Return configurations in ascending order when they are numbers, so that ties go to the smallest; else as is."""
     return np.argsort(names, kind="stable") if names.dtype.kind in "iuf" else np.arange(len(names))
-
-
-def break_ties(
-    criterion: np.ndarray, top: np.ndarray, first: np.ndarray, hashes: np.ndarray, draws: np.ndarray, seed: int
-) -> np.ndarray:
-    """Return the winner of each draw among those that reach `top`, by the smallest key."""
-    tied = criterion == top[:, None]
-    rows = np.flatnonzero(tied.sum(axis=1) > 1)
-    if not rows.size:
-        return first
-    winner = first.copy()
-    row, column = np.nonzero(tied[rows])
-    keys = tie_keys(hashes[column], draws[rows[row]], seed)
-    order = np.lexsort((keys, row))
-    head = np.ones(len(order), bool)
-    head[1:] = row[order][1:] != row[order][:-1]
-    winner[rows] = column[order][head]
-    return winner

@@ -33,8 +33,18 @@ SLOW = (
 )
 
 
+def slow(path: Path) -> bool:
+    """Return whether all tests of a folder or file are slow."""
+    return path.is_relative_to(HERE) and path.relative_to(HERE).as_posix().startswith(SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave whole folders and files out of the fast lane before they are imported."""
+    return True if config.option.markexpr == "not slow" and slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of whole folders and files."""
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix().startswith(SLOW):
+        if slow(item.path):
             item.add_marker(pytest.mark.slow)

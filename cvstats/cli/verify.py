@@ -57,8 +57,8 @@ def verify(options: argparse.Namespace) -> tuple[str, int]:
         lines = [f"different: the numbers of the record come out again, but not the page. {altered}"]
     else:
         lines = [f"identical: all {several(total, 'number')} of {name} come out again, to the last digit."]
-    there, here = record["versions"], versions()
-    changed = [f"{key} {there.get(key)} there, {value} here" for key, value in here.items() if there.get(key) != value]
+    then, now = record["versions"], versions()
+    changed = [f"{key} {then.get(key)} there, {value} here" for key, value in now.items() if then.get(key) != value]
     notes = [*_other_files(options, record), *([f"Versions: {'; '.join(changed)}."] if changed else [])]
     return "\n".join([*lines, *notes]), DIFFERENT if lines[0].startswith("different") else SAME
 
@@ -138,16 +138,16 @@ def _other_predictions(analysis: Analysis, record: dict[str, Any]) -> list[str]:
     pairs = {"predictions": (record["cube"], analysis.winner.attrs["cube_hash"])}
     if analysis.inner is not None:
         pairs["inner predictions"] = (record["inner"] or {"hash": "none"}, cube_hash(analysis.inner))
-    for what, (there, here) in pairs.items():
-        if there["hash"] != here and "not computed" not in (there["hash"], here):
-            found.append(f"The {what} are not those of the report: their hash is {here}, and was {there['hash']}.")
+    for what, (then, now) in pairs.items():
+        if then["hash"] != now and "not computed" not in (then["hash"], now):
+            found.append(f"The {what} are not those of the report: their hash is {now}, and was {then['hash']}.")
     return found
 
 
 def _other_order(analysis: Analysis, record: dict[str, Any]) -> list[str]:
     """Return what in the same predictions comes in another order, by which draws and ties go."""
-    there = record["cube"]["order"]
-    moved = [f"{dim}s" for dim, order in order_of(analysis.cube).items() if there.get(dim) != order]
+    then = record["cube"]["order"]
+    moved = [f"{dim}s" for dim, order in order_of(analysis.cube).items() if then.get(dim) != order]
     return [f"The predictions are the same, but {' and '.join(moved)} come in another order."] if moved else []
 
 

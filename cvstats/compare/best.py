@@ -13,7 +13,7 @@ from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.judge import Rules, scored
 from cvstats.judge.asked import problem_of
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, never_chooses, score
+from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.common import warn_once
 from cvstats.resample import given_draws, make_draws, unit_count
 
@@ -93,9 +93,7 @@ def best_set(
     level = check_level(level)
     times = check_draws(times, draws)
     notes: list[str] = []
-    bound = bound_metric(metric, cube, notes)
-    if bound.target is not None:
-        raise never_chooses(bound)
+    (bound,), _ = metrics_of([metric], None, cube, notes)
     seed, rules = entropy(rng), Rules(average=average)
 
     def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
@@ -121,8 +119,7 @@ def best_of(
 ) -> xr.Dataset:
     """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
     scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
-    units = unit_count(cube, data.rows)
-    sign = float(metric.sign)
+    units, sign = unit_count(cube, data.rows), float(metric.sign)
     gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
     full = np.full((4, len(scores)), np.nan)
     full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value

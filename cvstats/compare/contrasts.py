@@ -20,7 +20,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.common import final_choice, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
-from cvstats.select import Mixture, ranking, select_best
+from cvstats.select import Choice, Mixture, ranking, select_best
 
 from .batch import in_cells
 from .configurations import MODELS, family
@@ -192,12 +192,10 @@ def contrast(
         notes.append(f"the difference does not vary over draws{in_cells(flat)}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
     kind = "contrast of tuned families" if plain_choice else "contrast of decisions"
-    kind = "paired bootstrap contrast" if single else kind
-    kind += "" if refitted else " (fitted models)"
-    said: dict[str, Any] = {"by": by and chooser.name, "adjust": rules[0].adjust and rules[0].adjust.name}
-    sides = {"a": getattr(a, "name", a), "b": getattr(b, "name", b)}
-    said |= {"regime": regime, "margin": margin, "level": level, "times": times, "rng": rng, "strata": strata}
-    call = call_text("contrast", metric=bound.name, **sides, **said)
+    kind = ("paired bootstrap contrast" if single else kind) + ("" if refitted else " (fitted models)")
+    said: dict[str, Any] = {"a": getattr(a, "name", a), "b": getattr(b, "name", b), "by": by and chooser.name}
+    said |= {"adjust": rules[0].adjust and rules[0].adjust.name, "regime": regime, "margin": margin}
+    call = call_text("contrast", metric=bound.name, **said, level=level, times=times, rng=rng, strata=strata)
     out = result(out, method=kind, metric=bound.name, conf_level=level, interval="t", call=call, cube=cube)
     return out.assign_attrs(about=METHODS if refitted else MODELS)
 
@@ -279,9 +277,10 @@ def _spread(values: np.ndarray) -> float:
     return float(np.var(kept, ddof=1)) if len(kept) > 1 else np.nan
 
 
-def _known(out: Outcome) -> dict[str, Any]:
-    """Return what draws know of the choice on all samples."""
-    return {"scores": out.score, "std_error": np.sqrt(out.score_variance), "known": out.problem}
+def _chosen(cube: xr.DataArray, metric: Metric, select: Any, out: Outcome) -> Choice:
+    """Return the choice on all samples, by what draws know of it."""
+    error = np.sqrt(out.score_variance)
+    return final_choice(cube, metric, select=select, scores=out.score, std_error=error, known=out.problem)
 
 
 def _families(
@@ -292,7 +291,7 @@ def _families(
     for side, rule in zip(inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(metric, problem_on(part, metric), draws, rule)
-        choice = final_choice(part, metric, select=rule.select, **_known(out))
+        choice = _chosen(part, metric, rule.select, out)
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
@@ -349,7 +348,7 @@ def _decisions(
     for name, side, rule in zip("ab", inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(by, problem_of(part, by, (metric,), rule), draws, rule, judging=False)
-        choice = final_choice(part, by, select=rule.select, **_known(out))
+        choice = _chosen(part, by, rule.select, out)
         final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
         judged.append(verdicts((metric,), Setting(out.problem, draws), out.decision, final, rule).each[0][0])
         labels.append(choice.label)

@@ -383,10 +383,10 @@ def map_blocks(
 
 def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: str) -> tuple[Problem, list[T]]:
     known, unsure = replace(data, gaps=bool(data.gaps)), data.gaps is None
-    for tell in (True, False) if unsure else (False,):
-        job = _Job(work, replace(known, p=None), tell)
+    for survey in (True, False) if unsure else (False,):
+        job = _Job(work, replace(known, p=None), survey)
         pairs = over_blocks(job, known.p, known.eligible if pick is None else pick, progress)
-        if tell:
+        if survey:
             known = reported(data, [report for report, _ in pairs if report is not None])
             if not known.gaps and known.rows.all() and known.eligible.all():
                 break
@@ -399,11 +399,11 @@ class _Job:
 
     work: Work[Any]
     data: Problem
-    tell: bool  # whether to check the values and to report on what is missing
+    survey: bool  # whether to check the values and to report on what is missing
 
     def __call__(self, block: np.ndarray, places: np.ndarray, local: Any) -> tuple[Report | None, Any]:
         part = replace(self.data, p=block)
-        report = report_on(part) if self.tell else None
+        report = report_on(part) if self.survey else None
         part = part if isinstance(local, slice) else part.columns(local)
         return report, self.work(part if part.rows.all() else part.samples(part.rows), places, None)
 

@@ -31,18 +31,18 @@ def tables_in(folder: Path) -> dict[str, Path]:
         return {path.parent.name: path for path in found}
     if any(folder.glob("models/*/utils/oof.pkl")) or any(folder.glob("*/utils/oof.pkl")):
         raise InputError(f"{folder.name}: {AUTOGLUON}")
-    here = sorted(path for path in folder.iterdir() if TABLE.fullmatch(path.name) and path.is_file())
-    if not here:
-        here = sorted(path for path in folder.glob("*/*") if TABLE.fullmatch(path.name) and path.is_file())
-        kinds = sorted({path.name for path in here})
-        if len(kinds) > 1 and len({path.parent for path in here}) < len(here):
+    tables = sorted(path for path in folder.iterdir() if TABLE.fullmatch(path.name) and path.is_file())
+    if not tables:
+        tables = sorted(path for path in folder.glob("*/*") if TABLE.fullmatch(path.name) and path.is_file())
+        kinds = sorted({path.name for path in tables})
+        if len(kinds) > 1 and len({path.parent for path in tables}) < len(tables):
             raise InputError(
                 f"{folder.name}: its folders hold tables of several names: {show(kinds)}. Give those of one name, such "
                 f"as {folder.name}/*/{kinds[0]}."
             )
-    if not here:
+    if not tables:
         raise InputError(f"{str(folder)!r} is a folder but not a cube store, and holds no tables of predictions.")
-    return dict(zip(names_of(here), here, strict=True))
+    return dict(zip(names_of(tables), tables, strict=True))
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:

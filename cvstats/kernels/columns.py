@@ -148,13 +148,13 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
     out = np.empty((len(at), len(w)))
     step = max(1, CELLS // max(1, len(p)))
     for start in range(0, len(at), step):
-        here = slice(start, start + step)
-        z = p - at[here, None]
-        window = np.maximum(_window(p, w, at[here], np.abs(z)), np.finfo(float).tiny)
+        block = slice(start, start + step)
+        z = p - at[block, None]
+        window = np.maximum(_window(p, w, at[block], np.abs(z)), np.finfo(float).tiny)
         few = max(1, CELLS // z.size)
         for first in range(0, len(w), few):
             now = slice(first, first + few)
-            out[here, now] = _lines(z, window[:, now], w[now], events[now], wide[now])
+            out[block, now] = _lines(z, window[:, now], w[now], events[now], wide[now])
     return out.T
 
 

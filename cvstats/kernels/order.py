@@ -89,8 +89,8 @@ def sort_columns(p: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
     place = np.arange(n)
     step = max(1, TILE // max(1, n))
     for start in range(0, columns, step):
-        here = slice(start, min(start + step, columns))
-        values = np.ascontiguousarray(p[rows, here].T, dtype=np.float64) + 0.0  # -0.0 ties with 0.0
+        block = slice(start, min(start + step, columns))
+        values = np.ascontiguousarray(p[rows, block].T, dtype=np.float64) + 0.0  # -0.0 ties with 0.0
         gaps = np.isnan(values)
         if gaps.any():
             values[gaps] = np.nan  # whatever their sign bit
@@ -99,7 +99,7 @@ def sort_columns(p: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
         word &= np.int64(-1 << bits)
         word |= place
         word.sort(axis=1)
-        order[here] = word & np.int64((1 << bits) - 1)
+        order[block] = word & np.int64((1 << bits) - 1)
         word >>= np.int64(bits)
         close = np.flatnonzero((word[:, 1:] == word[:, :-1]).any(axis=1))
         if close.size:

@@ -68,16 +68,16 @@ class RankKernel(Kernel):
         score = np.empty((self.m, len(weights)))
         step = max(1, TILE // max(1, self.width * len(weights)))
         for start in range(0, self.m, step):
-            here = slice(start, min(start + step, self.m))
-            columns = slice(start * self.width, here.stop * self.width)
-            shape = (here.stop - start, self.width, len(weights))
+            block = slice(start, min(start + step, self.m))
+            columns = slice(start * self.width, block.stop * self.width)
+            shape = (block.stop - start, self.width, len(weights))
             parts = []
             for (_, ranking), (lanes, *totals) in zip(self.rankings, ready, strict=True):
                 counts = count(self.metric.statistic, ranking, lanes, columns.start, columns.stop).reshape(shape)
                 pattern = ranking.presence.pattern[columns]
                 sides = [part[None] if len(part) == 1 else part[pattern].reshape(shape) for part in totals]
                 parts.append((counts, *sides))
-            score[here] = self._averaged(parts, self.begun[here], self.whole[here], len(weights))
+            score[block] = self._averaged(parts, self.begun[block], self.whole[block], len(weights))
         return score.T
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -167,14 +167,14 @@ def _across(statistic: str, ranking: Ranking, start: int, stop: int, weights: np
     out = np.zeros(stop - start)
     step = max(1, TILE // 8 // max(1, size))  # a dozen arrays of this size
     for at in range(start, stop if size else start, step):
-        here = slice(at, min(at + step, stop))
-        order = ranking.order[here]
+        block = slice(at, min(at + step, stop))
+        order = ranking.order[block]
         ordered = weights[order]
-        ordered[np.arange(size) >= ranking.count[here, None]] = 0.0
+        ordered[np.arange(size) >= ranking.count[block, None]] = 0.0
         positive = np.where(order < ranking.cut, ordered, 0.0)
-        last = None if ranking.last is None else ranking.last[here]
+        last = None if ranking.last is None else ranking.last[block]
         area = _area if statistic == "auc" else _precision_area
-        out[at - start : here.stop - start] = area(positive, ordered - positive, last)
+        out[at - start : block.stop - start] = area(positive, ordered - positive, last)
     return out
 
 

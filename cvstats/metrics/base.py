@@ -7,18 +7,21 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option, nearest, show, warn
-from cvstats.cube.arrays import class_names
+from cvstats.cube.arrays import check_form, class_names
 from cvstats.kernels import KERNELS, Kernel, Problem
+
+from .scoring import fold_average, pooled_scores
 
 Ingredients = Callable[[np.ndarray, np.ndarray, int], list[np.ndarray]]
 LabelParts = Callable[[np.ndarray, int], list[np.ndarray]]
-Formula = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+Sums = list[np.ndarray]  # over samples: of ingredients, or of the weights and what labels say
+Formula = Callable[[Sums, Sums], np.ndarray]
 Direction = Literal["maximize", "minimize", "target"]
 
 REGISTRY: dict[str, Metric] = {}
@@ -27,8 +30,6 @@ DIRECTIONS: dict[str, Direction] = {
     name: "maximize" if name in ("maximize", "higher", "max") else "minimize"
     for name in ("maximize", "minimize", "higher", "lower", "max", "min")
 }
-USES = ("any", "label", "score", "probability", "value", "margin", "survival")
-REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
 SHARE: dict[str, Any] = {"direction": "maximize", "range": (0.0, 1.0)}  # the traits of most metrics
 GIVEN = 1 / 8  # the probability that a prediction gone wrong is taken to give the truth
 
@@ -37,8 +38,8 @@ def _nothing(*_: Any) -> list[np.ndarray]:
     return []
 
 
-def _mean(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(sums[0] / labels[0])
+def _mean(sums: Sums, labels: Sums) -> Any:
+    return sums[0] / labels[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,8 +106,6 @@ class Metric:
     (<metric auc: maximize, range [0, 1], rank>, 'maximize', (0.0, 1.0))
     """
 
-    score: ClassVar[Callable[..., xr.DataArray]]  # set where `score` is defined, which needs this class
-
     name: str
     direction: Direction
     range: tuple[float, float]
@@ -158,50 +157,42 @@ class Metric:
         xarray.DataArray
             One value per configuration (and batch).
         """
-        return type(self).score(cube, self, average=average)
+        return score(cube, self, average=average)
 
     def check_kind(self, cube: xr.DataArray) -> None:
         """Raise when the metric cannot be computed from this kind of predictions."""
-        coords = cube.coords.variables
-        kind = str(coords["kind"].values)
-        survival = "event" in coords
-        what, uses = f"metric {self.name!r}", self.uses
+        coords, uses = cube.coords.variables, self.uses
+        kind, survival = str(coords["kind"].values), "event" in coords
+        columns = "label_class" in cube.dims  # one for each class
+        names = (class_names(cube) or ()) if columns or kind == "label" else ()
+        many = columns or len(names) > 2
+        wrong = ""
         if uses == "any":
             return
-        if uses == "survival":
-            if not survival:
-                raise InputError(
-                    f"{what} needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)."
-                )
+        if uses == "survival" and not survival:
+            wrong = "needs the 'event' coordinate (1 observed, 0 censored); give as_cube(event=...)"
+        elif uses == "survival":
             if "horizon" in cube.dims and "survival_" not in self.statistic and self.family != "custom":
-                raise InputError(
-                    f"{what} ranks one prediction per sample, but the cube has several horizons "
-                    f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)."
-                )
-            return
-        if survival:
-            raise InputError(f"{what} does not know censoring, but the cube holds survival times. Use concordance.")
-        if uses == "value" and kind != "value":
-            raise InputError(
-                f"{what} is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
-                "or give as_cube(..., kind='value') when the values are numbers."
-            )
-        if uses != "value" and kind == "value":
-            raise InputError(
-                f"{what} is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say."
-            )
-        if uses in ("score", "margin") and kind == "label":
-            raise InputError(f"{what} needs scores or probabilities, but the cube holds hard labels (kind='label').")
-        if uses == "probability" and kind != "probability":
-            raise InputError(f"{what} needs probabilities, but the cube has kind={kind!r}.")
-        many = "label_class" in cube.dims or (kind == "label" and len(class_names(cube) or ()) > 2)
-        if self.binary_only and many:
-            raise InputError(f"{what} is for two classes, but the cube has {len(class_names(cube) or ())}.")
-        if uses in ("label", "margin") and not many and kind == "score" and "threshold" not in cube.coords:
-            need = "class labels" if uses == "label" else "the distance from the threshold"
-            raise InputError(
-                f"{what} needs {need}, and scores have no default threshold; give as_cube(..., threshold=...)."
-            )
+                wrong = "ranks one prediction per sample, but the cube has several horizons "
+                wrong += f"({show(coords['horizon'].values)}); pick one with cube.sel(horizon=...)"
+        elif survival:
+            wrong = "does not know censoring, but the cube holds survival times. Use concordance"
+        elif uses == "value" and kind != "value":
+            wrong = f"is for numeric predictions, but the cube has kind={kind!r}. Use accuracy or auc, say, "
+            wrong += "or give as_cube(..., kind='value') when the values are numbers"
+        elif uses != "value" and kind == "value":
+            wrong = "is for class labels, but the cube holds numbers (kind='value'). Use mse or mae, say"
+        elif uses in ("score", "margin") and kind == "label":
+            wrong = "needs scores or probabilities, but the cube holds hard labels (kind='label')"
+        elif uses == "probability" and kind != "probability":
+            wrong = f"needs probabilities, but the cube has kind={kind!r}"
+        elif self.binary_only and many:
+            wrong = f"is for two classes, but the cube has {len(names)}"
+        elif uses in ("label", "margin") and not many and kind == "score" and "threshold" not in coords:
+            wrong = "needs class labels" if uses == "label" else "needs the distance from the threshold"
+            wrong += ", and scores have no default threshold; give as_cube(..., threshold=...)"
+        if wrong:
+            raise InputError(f"metric {self.name!r} {wrong}.")
 
     def optimism(self, naive: Any, estimate: Any) -> Any:
         """Return how much better `naive` looks than `estimate`: positive = optimistic, whatever is better."""
@@ -241,11 +232,16 @@ _HELP = ("__wrapped__", "__signature__")
 _SIGNATURE = inspect.signature(Metric.__call__.__get__(object()))  # bound, so without `self`
 
 
-def define(**traits: Any) -> Callable[[Ingredients], Metric]:
-    """Turn a function of (label, prediction, number of classes) into a registered metric with its docstring."""
+def define(**traits: Any) -> Callable[[Callable[..., Any]], Metric]:
+    """Turn a function into a registered metric with its docstring.
 
-    def make(function: Ingredients) -> Metric:
-        metric = _document(Metric(name=function.__name__, ingredients=function, **traits), function)
+    It returns the ingredients, from (label, prediction, number of classes); or the value, from the sums of ingredients
+    that are among the traits.
+    """
+
+    def make(function: Callable[..., Any]) -> Metric:
+        part: Any = {"formula" if "ingredients" in traits else "ingredients": function}
+        metric = documented(Metric(name=function.__name__, **part, **traits), function)
         takes = inspect.cleandoc(Metric.__call__.__doc__ or "").partition("\n\n")[2]
         own = inspect.cleandoc(function.__doc__ or "") + "\n"
         metric.__dict__["__doc__"] = own.replace("References\n", f"{takes}\n\nReferences\n", 1)
@@ -255,126 +251,13 @@ def define(**traits: Any) -> Callable[[Ingredients], Metric]:
     return make
 
 
-def _document(metric: Metric, function: Callable[..., Any]) -> Metric:
+def documented(metric: Metric, function: Callable[..., Any]) -> Metric:
     """Give a metric its function's name and docstring, so that help() and doctest find them."""
     for name in functools.WRAPPER_ASSIGNMENTS:
         metric.__dict__[name] = getattr(function, name, None)
     metric.__dict__["__wrapped__"] = function
     metric.__dict__["__signature__"] = _SIGNATURE  # it is called with a cube, whatever the function takes
     return metric
-
-
-def as_metric(
-    function: Callable[..., float] | None = None,
-    *,
-    direction: str,
-    range: tuple[float, float] = (-np.inf, np.inf),
-    name: str | None = None,
-    uses: str = "any",
-    requires: str = "",
-    ratio_free: bool = False,
-    words: str = "",
-) -> Any:
-    """Turn ``function(label, prediction, weight) -> float`` into a metric that every protocol accepts.
-
-    The function gets plain arrays for one configuration and repeat: labels (binary: 1 = positive class, else class
-    codes or numbers), predictions (one column per class for class probabilities) and positive weights; samples
-    without a prediction or with weight zero are left out. It is called once per draw, configuration and repeat, so
-    it is much slower than the built-in metrics. Weights count repeated rows: a function that averages must use them, or
-    bootstrap scores are wrong. A function with a keyword ``sample_weight``, as scikit-learn's have, gets them there;
-    one with an argument ``event`` gets the survival status (1 observed, 0 censored). Can be used as a decorator.
-
-    Parameters
-    ----------
-    function : callable, optional
-        The function; omitted when used as a decorator with arguments.
-    direction : {"maximize", "minimize"}
-        Which values are better.
-    range : tuple of float
-        Smallest and largest possible value. The calibrated interval needs one end of it.
-    name : str, optional
-        Its name in results; the function's own by default.
-    uses : str
-        Kind of predictions it needs (see `Metric`); ``"any"`` by default.
-    requires : str
-        What the labels of a draw must hold, such as ``"classes"`` when it is undefined unless every class is present
-        (see `Metric`); nothing by default.
-    ratio_free : bool
-        Whether the class ratio of the samples does not matter to it, as to AUC; `winner` then draws within class.
-    words : str
-        What people call it, for reports and figures; by default its name without underscores.
-
-    Returns
-    -------
-    Metric
-        The metric; or a decorator, when `function` is omitted.
-
-    Examples
-    --------
-    >>> import numpy as np, cvstats as cs
-    >>> @cs.as_metric(direction="minimize", range=(0, np.inf))
-    ... def worst(label, prediction, weight):
-    ...     return np.max(np.abs(label - prediction))
-    >>> worst
-    <metric worst: minimize, range [0, inf], custom>
-    >>> cube = cs.as_cube([[1.0, 2.5], [2.0, 2.0]], [1.5, 2.25])
-    >>> worst(cube).values
-    array([0.5, 1. ])
-    """
-    check_option(direction, tuple(DIRECTIONS), "direction")
-    check_option(uses, USES, "uses")
-    check_option(requires, REQUIRES, "requires")
-    low, high = (float(value) for value in range)
-    if not low < high:
-        raise InputError(f"`range` must be (low, high) with low < high; got {range!r}.")
-
-    def make(function: Callable[..., float]) -> Metric:
-        if not callable(function):
-            raise InputError(f"`function` must be callable as f(label, prediction, weight); got {function!r}.")
-        metric = Metric(
-            name or str(getattr(function, "__name__", "metric")),
-            DIRECTIONS[direction],
-            (low, high),
-            "custom",
-            uses,
-            linear=False,
-            requires=requires,
-            ratio_free=ratio_free,
-            function=_weighted(function),
-            words=words,
-        )
-        return _document(metric, function)
-
-    return make if function is None else make(function)
-
-
-def _called(
-    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any = None
-) -> float:
-    more = {"event": event} if timed else {}
-    if weigh:
-        return function(label, prediction, **{weigh: weight}, **more)
-    return function(label, prediction, weight, **more)
-
-
-def _weighted(function: Callable[..., float]) -> Callable[..., float]:
-    """Return a function of label, prediction, weight and event, or refuse one that cannot weigh."""
-    try:
-        takes = inspect.signature(function)
-    except (TypeError, ValueError):  # some compiled functions do not tell
-        return functools.partial(_called, function, "", False)
-    timed = "event" in takes.parameters
-    if "sample_weight" in takes.parameters:
-        return functools.partial(_called, function, "sample_weight", timed)
-    try:
-        takes.bind(0, 0, 0, **({"event": 0} if timed else {}))
-    except TypeError as error:
-        raise InputError(
-            f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
-            " One that cannot weigh can repeat: "
-            "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
-        ) from None
-    return functools.partial(_called, function, "", timed)
 
 
 def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
@@ -388,10 +271,11 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
         )
     if metric in REGISTRY:
         return REGISTRY[metric]
-    if metric in MADE:
-        raise InputError(f"`metric`={metric!r} is made by a function: give {metric}(...) instead of its name.")
-    names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
     key = _key(metric)
+    made = next((one.name for one in MADE.values() if metric == one.name or key in one.aliases), None)
+    if made is not None:
+        raise InputError(f"`metric`={metric!r} is made by a function: give {made}(...) instead of its name.")
+    names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
     for spelling in (key, key.partition(".")[2]):  # mlr3 says classif.auc
         if spelling in names:
             return names[spelling]
@@ -452,6 +336,51 @@ def bound_metric(
     elif said:
         warn(f"{'; '.join(said)}.")
     return bound
+
+
+def score(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", undefined: str = "nan") -> xr.DataArray:
+    """Return the metric of every configuration.
+
+    The estimand is the performance of each configuration fixed in advance. The metric is computed within each repeat
+    and averaged over repeats. Case weights (coordinate ``weight``) count as repeated rows. Predictions that are missing
+    are left out; a sample's value is then its mean over the repeats that have it.
+
+    Parameters
+    ----------
+    cube : DataArray
+        Predictions made by `as_cube`.
+    metric : str or Metric
+        Name, such as ``"auc"``, or metric. One that does not fit the kind of predictions is an error.
+    average : {"pooled", "fold"}
+        Once over all samples; or within each fold, then the mean over folds (needs folds).
+    undefined : {"nan", "skip"}
+        What a fold does that lacks what the metric needs, such as a class: it makes the mean NaN, with one warning;
+        or the mean is over the other folds, which the coordinate ``n_folds`` counts.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``configuration`` and the batch dims.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9, 0.4], [0.2, 0.7], [0.8, 0.6]], [1, 0, 1])
+    >>> cs.score(cube, "auc").values
+    array([1., 0.])
+    """
+    check_average(average, undefined)
+    check_form(cube)
+    bound = bound_metric(metric, cube)
+    return pooled_scores(cube, bound) if average == "pooled" else fold_average(cube, bound, undefined)
+
+
+def check_average(average: str, undefined: str) -> None:
+    """Raise unless both are known, and fit."""
+    check_option(average, ("pooled", "fold"), "average")
+    check_option(undefined, ("nan", "skip"), "undefined")
+    if undefined == "skip" and average == "pooled":
+        raise InputError("undefined='skip' leaves folds out of a mean over folds; give average='fold' with it.")
 
 
 def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tuple[tuple[Metric, ...], Metric]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import define
+from .base import Sums, define
 from .classes import _members
 
 _CALIBRATION: dict[str, Any] = {"uses": "probability", "binary_only": True, "linear": False}
@@ -21,10 +21,7 @@ _FITTED = _CALIBRATION | {
 
 
 @define(
-    **_FITTED,
-    target=0.0,
-    statistic="calibration_intercept",
-    aliases=("calibration_in_the_large", "mean_calibration"),
+    **_FITTED, target=0.0, statistic="calibration_intercept", aliases=("calibration_in_the_large", "mean_calibration")
 )
 def calibration_intercept(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Calibration in the large: the intercept a of a logistic regression with the predictions as offset; target 0.
@@ -69,8 +66,8 @@ def calibration_slope(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     """
 
 
-def _ratio(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(labels[1] / sums[0])
+def _ratio(sums: Sums, labels: Sums) -> Any:
+    return labels[1] / sums[0]
 
 
 @define(

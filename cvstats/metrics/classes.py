@@ -13,22 +13,30 @@ import xarray as xr
 from cvstats._check import InputError, plain, show
 from cvstats.cube.arrays import class_names
 
-from .base import MADE, SHARE, Metric, define
+from .base import MADE, SHARE, Metric, Sums, define
 
 
-def _class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
+def class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return, for every class, which samples are of it."""
     return [(y == code).astype(float) for code in range(k)]
+
+
+def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    return [(p == code) & (y == code) for code in range(k)]
+
+
+def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return the diagonal and the column margins; of two classes the second tells all, given the labels."""
+    if k == 2:
+        return [(p == 1) & (y == 1), p == 1]
+    return [*_hits(y, p, k), *(p == code for code in range(k))]
 
 
 _LABEL = SHARE | {"uses": "label"}
 _ERROR = _LABEL | {"direction": "minimize"}
-_BY_CLASS: dict[str, Any] = {
-    "family": "smooth",
-    "ratio_free": True,
-    "requires": "classes",
-    "label_parts": _class_counts,
-}
-_TABLE = _LABEL | {"family": "smooth", "linear": False, "label_parts": _class_counts}
+_BY_CLASS: dict[str, Any] = {"family": "smooth", "ingredients": _hits, "label_parts": class_counts}
+_BY_CLASS |= {"ratio_free": True, "requires": "classes"}
+_TABLE = _LABEL | {"family": "smooth", "ingredients": _confusion, "label_parts": class_counts, "linear": False}
 
 
 @define(**_LABEL, family="mean", monotone=1, aliases=("acc",))
@@ -78,16 +86,11 @@ def error_rate(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [p != y]
 
 
-def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(p == code) & (y == code) for code in range(k)]
+_MEAN_RECALL = ("bacc", "bal_accuracy", "mean_recall", "mean_sensitivity", "recall_macro")
 
 
-def _mean_recall(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(np.mean([hit / count for hit, count in zip(sums, labels[1:], strict=True)], axis=0))
-
-
-@define(**_LABEL, **_BY_CLASS, formula=_mean_recall, aliases=("bacc", "bal_accuracy", "recall_macro"))
-def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_LABEL, **_BY_CLASS, aliases=_MEAN_RECALL, unlike=("mean_balanced_accuracy",))
+def balanced_accuracy(sums: Sums, labels: Sums) -> Any:
     r"""Mean over classes of the share of that class predicted right.
 
     .. math:: \frac1K \sum_k \frac{\#\{i : \hat y_i = y_i = k\}}{\#\{i : y_i = k\}}
@@ -104,15 +107,15 @@ def balanced_accuracy(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.balanced_accuracy(cs.as_cube([[1], [1], [1], [0]], [1, 1, 0, 0])).values
     array([0.75])
     """
-    return _hits(y, p, k)
+    return np.mean([hit / count for hit, count in zip(sums, labels[1:], strict=True)], axis=0)
 
 
 def _members(code: int, y: np.ndarray, k: int) -> list[np.ndarray]:
     return [(y == code).astype(float)]
 
 
-def _share_of_class(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(sums[0] / labels[1])
+def _share_of_class(sums: Sums, labels: Sums) -> Any:
+    return sums[0] / labels[1]
 
 
 def _within(code: int, requires: str) -> dict[str, Any]:
@@ -158,29 +161,13 @@ def specificity(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p == 0) & (y == 0)]
 
 
-def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    """Return the diagonal and the column margins; of two classes the second tells all, given the labels."""
-    if k == 2:
-        return [(p == 1) & (y == 1), p == 1]
-    return [*_hits(y, p, k), *(p == code for code in range(k))]
-
-
-def _f_measure(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    k = len(labels) - 1
-    if k == 2:
-        return np.asarray(2 * sums[0] / (labels[2] + sums[1]))
-    each = [2 * sums[code] / (labels[1 + code] + sums[k + code]) for code in range(k)]
-    return np.asarray(np.mean(each, axis=0))
-
-
 @define(
     **_TABLE,
-    formula=_f_measure,
     words="F1",
-    aliases=("f_meas", "fbeta"),
+    aliases=("f_meas", "fbeta", "mean_f1"),
     unlike=("f", "f1_macro", "f1_micro", "f1_weighted", "f2"),
 )
-def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def f1(sums: Sums, labels: Sums) -> Any:
     """F1 = 2 TP / (2 TP + FP + FN) of the positive class; the mean over classes (macro) for more than two.
 
     It ignores true negatives, so it depends on which class is positive and on the class ratio. NaN when a class is
@@ -196,32 +183,14 @@ def f1(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.f1(cs.as_cube([[1], [0], [1]], [1, 1, 0])).values
     array([0.5])
     """
-    return _confusion(y, p, k)
-
-
-def _correlation(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    """Gorodkin's R_K from the confusion margins; for two classes it is Matthews' coefficient."""
     k = len(labels) - 1
-    total, truth, predicted = labels[0], labels[1:], sums[k:]
     if k == 2:
-        cross = sums[0] * total - truth[1] * sums[1]
-        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
-    else:
-        right = sum(sums[:k])
-        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
-        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
-    defined = spread > 0
-    value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
-    return np.where(total > 0, value, np.nan)
+        return 2 * sums[0] / (labels[2] + sums[1])
+    return np.mean([2 * sums[code] / (labels[1 + code] + sums[k + code]) for code in range(k)], axis=0)
 
 
-@define(
-    **_TABLE | {"range": (-1.0, 1.0)},
-    formula=_correlation,
-    words="Matthews correlation",
-    aliases=("matthews_corrcoef", "phi"),
-)
-def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_TABLE | {"range": (-1.0, 1.0)}, words="Matthews correlation", aliases=("matthews_corrcoef", "phi"))
+def mcc(sums: Sums, labels: Sums) -> Any:
     r"""Matthews correlation coefficient of predicted and true class; Gorodkin's R_K for more than two classes.
 
     .. math:: \frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP + FP)(TP + FN)(TN + FP)(TN + FN)}}
@@ -238,7 +207,18 @@ def mcc(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.mcc(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    return _confusion(y, p, k)
+    k = len(labels) - 1
+    total, truth, predicted = labels[0], labels[1:], sums[k:]
+    if k == 2:
+        cross = sums[0] * total - truth[1] * sums[1]
+        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
+    else:
+        right = sum(sums[:k])
+        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
+        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
+    defined = spread > 0
+    value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
+    return np.where(total > 0, value, np.nan)
 
 
 def prior_error(prior: float | Mapping[Any, float]) -> Metric:
@@ -289,9 +269,8 @@ def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [(p != code) & (y == code) for code in range(k)]
 
 
-MADE["prior_error"] = Metric(
-    "prior_error", **_ERROR, **_BY_CLASS, ingredients=_misses, words="error rate at the given prior"
-)
+_AT_PRIOR = _ERROR | _BY_CLASS | {"ingredients": _misses}
+MADE["prior_error"] = Metric("prior_error", **_AT_PRIOR, words="error rate at the given prior")
 
 
 def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
@@ -299,9 +278,9 @@ def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.Dat
     return replace(metric, formula=partial(_at_prior, prior), bind=None, prior=prior)
 
 
-def _at_prior(prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
+def _at_prior(prior: tuple[float, ...], sums: Sums, labels: Sums) -> Any:
     parts = [p * miss / count for p, miss, count in zip(prior, sums, labels[1:], strict=True)]
-    return np.asarray(np.sum(np.broadcast_arrays(*parts), axis=0))
+    return np.sum(np.broadcast_arrays(*parts), axis=0)
 
 
 def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:

@@ -8,31 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from cvstats._check import InputError
+from cvstats._check import InputError, is_number
 
-from .base import MADE, Metric, define
-from .classes import _BY_CLASS, _LABEL, _TABLE, _confusion, _hits
+from .base import MADE, Metric, Sums, define
+from .classes import _BY_CLASS, _LABEL, _TABLE
 
 _BINARY = _TABLE | {"binary_only": True}
 
 
-def _share_of_positive(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(sums[0] / sums[1])
-
-
-def _share_of_negative(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    rejected = labels[0] - sums[1]
-    return np.asarray((labels[1] - (sums[1] - sums[0])) / rejected)
-
-
 @define(
     **_BINARY,
-    formula=_share_of_positive,
     words="positive predictive value",
     aliases=("pos_pred_value", "positive_predictive_value"),
     unlike=("false_discovery_rate", "fdr"),
 )
-def ppv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def ppv(sums: Sums, labels: Sums) -> Any:
     """Positive predictive value, the share of predicted positives that are positive: TP / (TP + FP).
 
     At the prevalence of the sample; where classes were sampled separately it means nothing. NaN when nothing is
@@ -48,17 +38,16 @@ def ppv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.ppv(cs.as_cube([[1], [1], [0]], [1, 0, 1])).values
     array([0.5])
     """
-    return _confusion(y, p, k)
+    return sums[0] / sums[1]
 
 
 @define(
     **_BINARY,
-    formula=_share_of_negative,
     words="negative predictive value",
     aliases=("neg_pred_value", "negative_predictive_value"),
     unlike=("false_omission_rate", "for"),
 )
-def npv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def npv(sums: Sums, labels: Sums) -> Any:
     """Negative predictive value, the share of predicted negatives that are negative: TN / (TN + FN).
 
     At the prevalence of the sample; where classes were sampled separately it means nothing. NaN when nothing is
@@ -74,19 +63,14 @@ def npv(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.npv(cs.as_cube([[0], [0], [1]], [0, 1, 1])).values
     array([0.5])
     """
-    return _confusion(y, p, k)
+    return (labels[1] - (sums[1] - sums[0])) / (labels[0] - sums[1])
 
 
-def _mean_precision(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    k = len(labels) - 1
-    if k == 2:
-        return _share_of_positive(sums, labels)
-    each = [sums[code] / np.where(sums[k + code] > 0, sums[k + code], 1.0) for code in range(k)]
-    return np.asarray(np.mean(each, axis=0))
+_MEAN_PRECISION = ("mean_precision", "prec", "precision_macro")
 
 
-@define(**_TABLE, formula=_mean_precision, aliases=("precision_macro", "prec"), unlike=("precision_weighted",))
-def precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_TABLE, aliases=_MEAN_PRECISION, unlike=("precision_micro", "precision_weighted"))
+def precision(sums: Sums, labels: Sums) -> Any:
     """Precision: the positive predictive value; for more than two classes its mean over classes (macro).
 
     Of two classes NaN when nothing is predicted positive; of more, a class that is never predicted counts 0.
@@ -101,21 +85,15 @@ def precision(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.precision(cs.as_cube([[1], [1], [0]], [1, 0, 1])).values
     array([0.5])
     """
-    return _confusion(y, p, k)
+    k = len(labels) - 1
+    if k == 2:
+        return sums[0] / sums[1]
+    each = [sums[code] / np.where(sums[k + code] > 0, sums[k + code], 1.0) for code in range(k)]
+    return np.mean(each, axis=0)
 
 
-def _mean_hits(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    k = len(sums)
-    each = [hit / count for hit, count in zip(sums, labels[1:], strict=True)]
-    return np.asarray(each[1] if k == 2 else np.mean(each, axis=0))
-
-
-@define(
-    **_LABEL | _BY_CLASS | {"requires": "positive"},
-    formula=_mean_hits,
-    unlike=("recall_weighted", "recall_micro"),
-)
-def recall(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_LABEL | _BY_CLASS | {"requires": "positive"}, unlike=("recall_weighted", "recall_micro"))
+def recall(sums: Sums, labels: Sums) -> Any:
     """Recall: the sensitivity; for more than two classes its mean over classes (macro).
 
     NaN without positives; of more classes NaN when one is absent, and then the same as `balanced_accuracy`.
@@ -130,17 +108,8 @@ def recall(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.recall(cs.as_cube([[1], [0], [1]], [1, 1, 0])).values
     array([0.5])
     """
-    return _hits(y, p, k)
-
-
-def _ratio_of_positives(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    false = 1 - sums[0] / labels[1]
-    return np.asarray(np.where(false > 0, sums[1] / labels[2] / false, np.nan))
-
-
-def _ratio_of_negatives(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    true = sums[0] / labels[1]
-    return np.asarray(np.where(true > 0, (1 - sums[1] / labels[2]) / true, np.nan))
+    each = [hit / count for hit, count in zip(sums, labels[1:], strict=True)]
+    return each[1] if len(each) == 2 else np.mean(each, axis=0)
 
 
 # made of rates within classes, but not where no model has left out both
@@ -148,8 +117,8 @@ _RATIO = _LABEL | _BY_CLASS | {"binary_only": True, "linear": False, "ratio_free
 _RATIO |= {"range": (0.0, np.inf), "scale": "log"}
 
 
-@define(**_RATIO, formula=_ratio_of_positives, aliases=("lr_plus", "plr", "positive_lr"))
-def positive_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_RATIO, aliases=("lr_plus", "plr", "positive_lr"))
+def positive_likelihood_ratio(sums: Sums, labels: Sums) -> Any:
     """Likelihood ratio of a positive prediction: sensitivity / (1 - specificity).
 
     What a positive prediction multiplies the odds by; 1 says nothing. NaN without false positives.
@@ -164,11 +133,12 @@ def positive_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.n
     >>> cs.positive_likelihood_ratio(cs.as_cube([[1], [1], [1], [0]], [1, 1, 0, 0])).values
     array([2.])
     """
-    return _hits(y, p, k)
+    false = 1 - sums[0] / labels[1]
+    return np.where(false > 0, sums[1] / labels[2] / false, np.nan)
 
 
-@define(**_RATIO | {"direction": "minimize"}, formula=_ratio_of_negatives, aliases=("lr_minus", "nlr", "negative_lr"))
-def negative_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_RATIO | {"direction": "minimize"}, aliases=("lr_minus", "nlr", "negative_lr"))
+def negative_likelihood_ratio(sums: Sums, labels: Sums) -> Any:
     """Likelihood ratio of a negative prediction: (1 - sensitivity) / specificity; lower is better.
 
     What a negative prediction multiplies the odds by; 1 says nothing. NaN without true negatives.
@@ -183,20 +153,16 @@ def negative_likelihood_ratio(y: np.ndarray, p: np.ndarray, k: int) -> list[np.n
     >>> cs.negative_likelihood_ratio(cs.as_cube([[1], [0], [1], [0]], [1, 1, 0, 0])).values
     array([1.])
     """
-    return _hits(y, p, k)
-
-
-def _youden(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(sums[0] / labels[1] + sums[1] / labels[2] - 1.0)
+    true = sums[0] / labels[1]
+    return np.where(true > 0, (1 - sums[1] / labels[2]) / true, np.nan)
 
 
 @define(
     **_LABEL | _BY_CLASS | {"range": (-1.0, 1.0), "binary_only": True},
-    formula=_youden,
     words="Youden's index",
     aliases=("j_index", "youden_index", "youdens_j", "informedness"),
 )
-def youden(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def youden(sums: Sums, labels: Sums) -> Any:
     """Youden's index: sensitivity + specificity - 1. 0 is guessing; twice the balanced accuracy, less one.
 
     NaN without both classes. The threshold that maximises it on the samples that judge it makes it far too good: choose
@@ -213,29 +179,16 @@ def youden(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.youden(cs.as_cube([[1], [0], [0], [0]], [1, 1, 0, 0])).values
     array([0.5])
     """
-    return _hits(y, p, k)
-
-
-def _agreement(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    k = len(labels) - 1
-    total, truth = labels[0], labels[1:]
-    if k == 2:
-        right = total - truth[1] - sums[1] + 2 * sums[0]
-        predicted = [total - sums[1], sums[1]]
-    else:
-        right, predicted = sum(sums[:k]), sums[k:]
-    chance = sum(t * q for t, q in zip(truth, predicted, strict=True)) / total
-    return np.asarray((right - chance) / (total - chance))
+    return sums[0] / labels[1] + sums[1] / labels[2] - 1.0
 
 
 @define(
     **_TABLE | {"range": (-1.0, 1.0)},
-    formula=_agreement,
     words="Cohen's kappa",
     aliases=("cohen_kappa", "cohen_kappa_score", "kap"),
     unlike=("weighted_kappa",),
 )
-def kappa(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def kappa(sums: Sums, labels: Sums) -> Any:
     r"""Cohen's kappa: agreement of predicted and true class beyond that of the same margins by chance.
 
     .. math:: \frac{p_o - p_e}{1 - p_e}
@@ -252,7 +205,15 @@ def kappa(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.kappa(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    return _confusion(y, p, k)
+    k = len(labels) - 1
+    total, truth = labels[0], labels[1:]
+    if k == 2:
+        right = total - truth[1] - sums[1] + 2 * sums[0]
+        predicted = [total - sums[1], sums[1]]
+    else:
+        right, predicted = sum(sums[:k]), sums[k:]
+    chance = sum(t * q for t, q in zip(truth, predicted, strict=True)) / total
+    return (right - chance) / (total - chance)
 
 
 def net_benefit(threshold: float) -> Metric:
@@ -284,7 +245,7 @@ def net_benefit(threshold: float) -> Metric:
     >>> cs.score(cube, cs.net_benefit(0.2)).values
     array([0.4375])
     """
-    if isinstance(threshold, (bool, str)) or not np.isreal(threshold) or not 0 < threshold < 1:
+    if not is_number(threshold) or not 0 < threshold < 1:
         raise InputError(f"`threshold` must be a risk strictly between 0 and 1; got {threshold!r}.")
     t = float(threshold)
     return replace(

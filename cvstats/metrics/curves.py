@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from cvstats._check import InputError
+from cvstats._check import InputError, is_number
 
 from .base import MADE, SHARE, Metric
 
@@ -43,17 +41,17 @@ def together(metrics: Sequence[Metric]) -> list[tuple[slice, Metric]]:
     """Return metrics and their places in the list; neighbours that are points of one curve as one with many places."""
     out: list[tuple[slice, Metric]] = []
     for number, metric in enumerate(metrics):
-        here, last = out[-1] if out else (slice(0), None)
+        place, last = out[-1] if out else (slice(0), None)
         if last is not None and metric.curve and metric.curve == last.curve:
             joined = replace(last, at=(*last.at, *metric.at), statistic=metric.curve)
-            out[-1] = slice(here.start, number + 1), joined
+            out[-1] = slice(place.start, number + 1), joined
         else:
             out.append((slice(number, number + 1), metric))
     return out
 
 
 def _rate(value: Any, argument: str) -> float:
-    if isinstance(value, (bool, str)) or not np.isreal(value) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise InputError(f"`{argument}` must be a rate from 0 to 1; got {value!r}.")
     return float(value)
 
@@ -151,11 +149,5 @@ def partial_auc(low: float, high: float) -> Metric:
     ends = _rate(low, "low"), _rate(high, "high")
     if not ends[0] < ends[1]:
         raise InputError(f"`low` must be below `high`; got {low!r} and {high!r}.")
-    text = f"{ends[0]:g}, {ends[1]:g}"
-    return replace(
-        MADE["partial_auc"],
-        name=f"partial_auc({text})",
-        words=f"partial AUC ({ends[0]:g} to {ends[1]:g})",
-        range=(0.0, ends[1] - ends[0]),
-        at=ends,
-    )
+    name, words = f"partial_auc({low:g}, {high:g})", f"partial AUC ({low:g} to {high:g})"
+    return replace(MADE["partial_auc"], name=name, words=words, range=(0.0, ends[1] - ends[0]), at=ends)

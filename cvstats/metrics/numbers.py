@@ -12,7 +12,7 @@ from cvstats._check import show
 from cvstats.cube.arrays import encode_labels
 from cvstats.cube.blocks import by_chunk
 
-from .base import Metric, define
+from .base import Metric, Sums, define
 
 SMOOTHING = 8.0
 LEAST = 2.0**-52  # smallest probability in a log loss: the machine epsilon, in double precision
@@ -179,12 +179,11 @@ def mae(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [np.abs(p - y)]
 
 
-def _root(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    return np.asarray(np.sqrt(sums[0] / labels[0]))
+_SQUARES: dict[str, Any] = {"family": "smooth", "uses": "value", "ingredients": mse.ingredients}
 
 
-@define(**_ERROR | {"family": "smooth", "monotone": 0}, linear=False, formula=_root, words="root mean squared error")
-def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+@define(**_ERROR | _SQUARES | {"monotone": 0}, linear=False, words="root mean squared error")
+def rmse(sums: Sums, labels: Sums) -> Any:
     r"""Root mean squared error, within each repeat and then averaged.
 
     .. math:: \sqrt{\tfrac1N \sum_i (p_i - y_i)^2}
@@ -202,7 +201,7 @@ def rmse(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.rmse(cs.as_cube([[1.0], [2.0]], [1.5, 2.5])).values
     array([0.5])
     """
-    return [(p - y) ** 2]
+    return np.sqrt(sums[0] / labels[0])
 
 
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
@@ -214,26 +213,18 @@ def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
     return [shifted, shifted**2]
 
 
-def _explained(sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
-    total, first, second = labels
-    spread = second - first**2 / total
-    return np.asarray(1 - sums[0] / np.where(spread > 0, spread, np.nan))
-
-
 @define(
+    **_SQUARES,
     direction="maximize",
     range=(-np.inf, 1.0),
-    family="smooth",
-    uses="value",
     monotone=-1,
     requires="spread",
     label_parts=_centred,
-    formula=_explained,
     words="R²",
     aliases=("coefficient_of_determination", "regr.rsq", "rsq_trad"),
     unlike=("rsq", "rsquared"),  # squared correlations in yardstick and caret, blind to bias
 )
-def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+def r2(sums: Sums, labels: Sums) -> Any:
     r"""Coefficient of determination, with the mean of the judged samples as the baseline.
 
     .. math:: 1 - \sum_i (p_i - y_i)^2 \Big/ \sum_i (y_i - \bar y)^2
@@ -251,4 +242,6 @@ def r2(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     >>> cs.r2(cs.as_cube([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0])).round(4).values
     array([0.7857])
     """
-    return [(p - y) ** 2]
+    total, first, second = labels
+    spread = second - first**2 / total
+    return 1 - sums[0] / np.where(spread > 0, spread, np.nan)

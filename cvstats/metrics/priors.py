@@ -12,8 +12,8 @@ import xarray as xr
 
 from cvstats._check import InputError, plain
 
-from .base import Metric, get_metric
-from .classes import resolve_prior
+from .base import Metric, Sums, get_metric
+from .classes import class_counts, resolve_prior
 
 
 def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
@@ -62,14 +62,8 @@ def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
     if not all(0 <= value <= 1 for value in given.values()):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {dict(prior)}.")
     text = ", ".join(f"{label}={value}" for label, value in given.items())
-    return replace(
-        found,
-        name=f"{found.name}({text})",
-        words=f"{found.words} at {text}",
-        aliases=(),
-        ratio_free=True,
-        bind=partial(_bind, given, found),
-    )
+    name, words = f"{found.name}({text})", f"{found.words} at {text}"
+    return replace(found, name=name, words=words, aliases=(), ratio_free=True, bind=partial(_bind, given, found))
 
 
 def _bind(given: Mapping[Any, float], plainly: Metric, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
@@ -99,21 +93,18 @@ def _by_class(metric: Metric, y: np.ndarray, p: np.ndarray, k: int) -> list[np.n
 
 
 def _labels_by_class(metric: Metric, y: np.ndarray, k: int) -> list[np.ndarray]:
-    members = [(y == code).astype(float) for code in range(k)]
+    members = class_counts(y, k)
     parts = [] if metric.label_parts is None else metric.label_parts(y, k)
     return members + [part * member for part in parts for member in members]
 
 
-def _reweighted(
-    metric: Metric, prior: tuple[float, ...], sums: list[np.ndarray], labels: list[np.ndarray]
-) -> np.ndarray:
+def _reweighted(metric: Metric, prior: tuple[float, ...], sums: Sums, labels: Sums) -> np.ndarray:
     """Return the metric of sums in which a class counts by its share in the population."""
     k, total = len(prior), labels[0]
     factor = [share * total / count for share, count in zip(prior, labels[1 : k + 1], strict=True)]
 
-    def added(parts: list[np.ndarray]) -> list[np.ndarray]:
-        return [
-            sum(f * part for f, part in zip(factor, parts[at : at + k], strict=True)) for at in range(0, len(parts), k)
-        ]
+    def added(parts: Sums) -> list[Any]:
+        by_class = (parts[at : at + k] for at in range(0, len(parts), k))
+        return [sum(f * part for f, part in zip(factor, some, strict=True)) for some in by_class]
 
     return metric.formula(added(sums), [total, *added(labels[k + 1 :])])

@@ -44,10 +44,7 @@ def auc(y: np.ndarray, p: np.ndarray, k: int) -> Any:
 
 
 @define(
-    **_AUC,
-    multiclass="macro",
-    words="AUC (one against the rest)",
-    aliases=("mauc_aunu", "roc_auc_ovr", "roc_aunu"),
+    **_AUC, multiclass="macro", words="AUC (one against the rest)", aliases=("mauc_aunu", "roc_auc_ovr", "roc_aunu")
 )
 def auc_ovr(y: np.ndarray, p: np.ndarray, k: int) -> Any:
     r"""Multi-class AUC, each class against the rest, averaged equally over classes.

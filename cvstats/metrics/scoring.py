@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, check_form, encode_labels, problem
+from cvstats.cube.arrays import SETTLED, batch_dims, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.coords import folds_of
 from cvstats.cube.partners import by_pairs
 from cvstats.kernels import Problem
 
-from .base import Metric, bound_metric
+if TYPE_CHECKING:
+    from .base import Metric
 
 BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
@@ -31,57 +32,44 @@ REASONS = {
 }
 
 
-def pooled_scores(cube: xr.DataArray, metric: str | Metric) -> xr.DataArray:
+def pooled_scores(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     """Return the score of each configuration over all samples, averaged over repeats."""
-    check_form(cube)
-    found = bound_metric(metric, cube)
-    scores: xr.DataArray = by_chunk(cube, partial(_mapped, metric=found, function=_pooled))
-    _warn_undefined(scores, np.isnan(scores.values), found)
+    scores: xr.DataArray = by_chunk(cube, partial(_mapped, metric=metric, function=_pooled))
+    _warn_undefined(scores, np.isnan(scores.values), metric)
     return scores
 
 
-def fold_scores(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
+def fold_scores(cube: xr.DataArray, metric: Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the score within each fold and repeat: dims ``configuration, fold[, repeat]`` and batch dims.
 
     Of a separate-sampling cube every pair of folds, which one model left out, is a repeat with one fold.
     NaN where a configuration predicted nothing, and where the metric is undefined (which warns, unless such folds are
     to be skipped). Folds that nobody predicted are left out. Repeats that have fewer folds than others are an error.
     """
-    table, found = _fold_table(cube, metric, undefined)
-    _warn_undefined(table["score"], np.isnan(table["score"].values) & table["predicted"].values, found)
-    return table["score"].rename(found.name)
+    return _fold_table(cube, metric, undefined)["score"].rename(metric.name)
 
 
-def fold_average(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
+def repeat_averages(cube: xr.DataArray, metric: Metric, undefined: str = "nan") -> xr.DataArray:
+    """Return the mean over folds within each repeat, by the rules of `fold_average`."""
+    table = _fold_table(cube, metric, undefined)
+    return _mean_where(table["score"], table["predicted"], "fold")
+
+
+def fold_average(cube: xr.DataArray, metric: Metric, undefined: str = "nan") -> xr.DataArray:
     """Return the mean over folds within each repeat, then over repeats.
 
     Folds and repeats in which a configuration predicted nothing are left out of its mean; a fold in which the metric
     is undefined makes it NaN, with one warning, or is left out too and the coordinate ``n_folds`` counts the others.
     """
-    average, count, found, lost = _fold_means(cube, metric, undefined)
+    table = _fold_table(cube, metric, undefined)
+    average, count = _mean_where(table["score"], table["predicted"], "fold"), table["predicted"].sum("fold")
     if "repeat" in average.dims:
         average, count = _mean_where(average, count > 0, "repeat"), count.sum("repeat")
-    if not lost:
-        _warn_undefined(average, np.isnan(average.values), found)
+    if not _lost(table).any():  # which has been said
+        _warn_undefined(average, np.isnan(average.values), metric)
     if undefined == "skip":
         average = average.assign_coords(n_folds=count.drop_vars("metric"))
-    return average.rename(found.name)
-
-
-def repeat_averages(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> xr.DataArray:
-    """Return the mean over folds within each repeat, by the rules of `fold_average`."""
-    return _fold_means(cube, metric, undefined)[0]
-
-
-def _fold_means(
-    cube: xr.DataArray, metric: str | Metric, undefined: str
-) -> tuple[xr.DataArray, xr.DataArray, Metric, bool]:
-    """Return means over folds, of how many folds, the metric, and whether it was undefined in some."""
-    table, found = _fold_table(cube, metric, undefined)
-    score, counted = table["score"], table["predicted"]
-    lost = np.isnan(score.values) & counted.values
-    _warn_undefined(score, lost, found)
-    return _mean_where(score, counted, "fold"), counted.sum("fold"), found, bool(lost.any())
+    return average.rename(metric.name)
 
 
 def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.DataArray:
@@ -105,26 +93,31 @@ def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
     for part in _blocks(data):
         part, counts = _counted(part)
         values.append(metric.kernel(part, float(counts.sum())).scores(counts[None])[0])
-    return _label_columns(np.concatenate(values), cube, metric, [])
+    return _label_columns(np.concatenate(values), cube, metric)
 
 
-def _fold_table(cube: xr.DataArray, metric: str | Metric, undefined: str = "nan") -> tuple[xr.Dataset, Metric]:
-    """Return the scores by fold and whether there was anything to score; and the bound metric.
+def _fold_table(cube: xr.DataArray, metric: Metric, undefined: str) -> xr.Dataset:
+    """Return the scores by fold and whether there was anything to score; warn where there was and they are undefined.
 
     There is nothing in a fold that is to be skipped because the metric is undefined for all who predicted it.
     """
-    check_form(cube)
     if "fold" not in cube.coords:
         raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
     if "inner_repeat" in cube.dims:
         raise InputError("averaging by fold is for one partition at a time; select from 'inner_repeat' first.")
-    found = bound_metric(metric, cube)
-    table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=found, function=_folded))
+    table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=metric, function=_folded))
     predicted = table["predicted"].fillna(False).astype(bool)
     if undefined == "skip":
         predicted &= table["score"].notnull().any("configuration")
     some = predicted.any([dim for dim in predicted.dims if dim != "fold"])
-    return table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values)), found
+    table = table.assign(predicted=predicted).isel(fold=np.flatnonzero(some.values))
+    _warn_undefined(table["score"], _lost(table), metric)
+    return table
+
+
+def _lost(table: xr.Dataset) -> np.ndarray:
+    """Return where there was something to score but the metric is undefined."""
+    return np.asarray(table["score"].isnull() & table["predicted"])
 
 
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
@@ -132,16 +125,13 @@ def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:
         cube = by_pairs(cube, metric.name, *encode_labels(cube))
     data = problem(cube, metric)
     names, member = fold_members(cube)
-    values, there = [], []
-    for part in _blocks(data):
-        values.append(_fold_block(metric, part, member))
-        there.append(_fold_present(part, member))
-    trailing = ["repeat", "fold"]
+    blocks = _blocks(data)
+    columns = {
+        "score": [_fold_block(metric, part, member) for part in blocks],
+        "predicted": [_fold_present(part, member) for part in blocks],
+    }
     table = xr.Dataset(
-        {
-            "score": _label_columns(np.concatenate(values), cube, metric, trailing, names),
-            "predicted": _label_columns(np.concatenate(there), cube, metric, trailing, names),
-        }
+        {name: _label_columns(np.concatenate(part), cube, metric, names) for name, part in columns.items()}
     )
     return table if "repeat" in cube.dims else table.isel(repeat=0, drop=True)
 
@@ -215,11 +205,9 @@ def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:
     return np.asarray(count.transpose(2, 0, 1) > 0)
 
 
-def _label_columns(
-    values: np.ndarray, cube: xr.DataArray, metric: Metric, trailing: list[str], folds: Any = None
-) -> xr.DataArray:
-    """Return (columns, ...) values as a DataArray over batch dims, configuration and the trailing dims."""
-    batch = batch_dims(cube)
+def _label_columns(values: np.ndarray, cube: xr.DataArray, metric: Metric, folds: Any = None) -> xr.DataArray:
+    """Return values (column[, repeat, fold]) as a DataArray over batch dims, configuration, and repeats and folds."""
+    batch, trailing = batch_dims(cube), [] if folds is None else ["repeat", "fold"]
     shape = [cube.sizes[dim] for dim in batch] + [cube.sizes["configuration"], *values.shape[1:]]
     dims = [*batch, "configuration", *trailing]
     kept = {*batch, "configuration", *(["repeat"] if trailing and "repeat" in cube.dims else [])}

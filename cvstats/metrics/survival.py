@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError, is_number, show
 
 from .base import MADE, SHARE, Metric, define
 
 _SURVIVAL: dict[str, Any] = {"uses": "survival", "linear": False}
-
-
 _RANK = SHARE | _SURVIVAL | {"family": "rank", "requires": "pairs"}
 _UNO = _RANK | {"statistic": "uno_concordance", "words": "Uno's concordance"}
 
@@ -186,7 +184,7 @@ def survival_observed_expected(time: float) -> Metric:
 
 
 def _at(name: str, time: float, word: str = "at") -> Metric:
-    if isinstance(time, (bool, str)) or np.ndim(time) or not np.isreal(time) or not 0 < time < np.inf:
+    if not is_number(time) or not 0 < time < np.inf:
         raise InputError(f"`time` must be a finite time above 0, in the unit of the labels; got {time!r}.")
     made = MADE[name]
     return replace(made, name=f"{name}({time:.12g})", words=f"{made.words} {word} {time:.12g}", time=float(time))
@@ -206,35 +204,20 @@ def _bind(metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
 
 
 _MEAN = _SURVIVAL | {"family": "smooth", "bind": _bind}
-MADE |= {
-    "truncated_concordance": Metric("truncated_concordance", **_UNO),
-    "survival_auc": Metric("survival_auc", **_RANK, statistic="survival_auc", words="time-dependent AUC", bind=_bind),
-    "survival_brier": Metric(
-        "survival_brier",
-        "minimize",
-        (0.0, 1.0),
-        **_MEAN,
-        statistic="survival_brier",
-        words="Brier score",
-        scale="log",
-    ),
-    "survival_observed_expected": Metric(
-        "survival_observed_expected",
-        "target",
-        (0.0, np.inf),
-        **_MEAN,
-        statistic="survival_observed_expected",
-        words="observed over expected events",
-        target=1.0,
-    ),
+_BIN = SHARE | _MEAN
+_TRAITS: dict[str, dict[str, Any]] = {
+    "truncated_concordance": _UNO,
+    "survival_auc": _RANK | {"words": "time-dependent AUC", "bind": _bind, "aliases": ("roc_auc_survival",)},
+    "survival_brier": _MEAN
+    | {"direction": "minimize", "range": (0.0, 1.0), "scale": "log"}
+    | {"words": "Brier score", "aliases": ("brier_survival", "surv.graf")},
+    "survival_observed_expected": _MEAN
+    | {"direction": "target", "range": (0.0, np.inf), "target": 1.0, "words": "observed over expected events"},
+    "survival_bin_observed": _BIN | {"words": "share of events"},
+    "survival_bin_predicted": _BIN | {"words": "mean predicted risk"},
+    "survival_bin_size": _BIN | {"words": "samples", "range": (0.0, np.inf), "scale": "plain"},
 }
-for _name, _words in {
-    "survival_bin_observed": "share of events",
-    "survival_bin_predicted": "mean predicted risk",
-    "survival_bin_size": "samples",
-}.items():
-    _traits = SHARE | _MEAN | ({"range": (0.0, np.inf), "scale": "plain"} if _name == "survival_bin_size" else {})
-    MADE[_name] = Metric(_name, **_traits, statistic=_name, words=_words)
+MADE |= {name: Metric(name, **{"statistic": name, **traits}) for name, traits in _TRAITS.items()}
 
 
 def bin_at(name: str, time: float, number: int) -> Metric:

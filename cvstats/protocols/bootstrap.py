@@ -310,13 +310,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run
 
 
 def _case(
-    cube: xr.DataArray,
-    asked: Request,
-    out: Outcome,
-    choice: Choice,
-    verdict: Verdict,
-    metric: Metric,
-    rows: np.ndarray,
+    cube: xr.DataArray, asked: Request, out: Outcome, choice: Choice, verdict: Verdict, metric: Metric, rows: np.ndarray
 ) -> Case:
     """Return what there is to say of the decision by one metric, judged on the samples in `rows`."""
     usable = ~np.isnan(verdict.value)

@@ -17,6 +17,7 @@ from cvstats.intervals import Evidence, get_method
 from cvstats.intervals.calibration import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
 from cvstats.judge.asked import adjustment_of
+from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
@@ -207,13 +208,9 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
     decided = not fixed and not run.final.empty[0]
     if asked.simple:
         case, out = cases[0], run.out
-        one = np.arange(len(out.problem.eligible)) == run.choice.index
         anchor = out.value if fixed else np.full(len(out.value), np.nan)
-        if decided and out.anchor is not None:
-            anchor = out.anchor
-        elif decided:
-            left_out = Part(run.draws, left_out=True)
-            anchor = scored(asked.by, replace(out.problem, eligible=one), left_out, batch=rules.batch)[1][0][:, 0]
+        if decided:
+            anchor = _anchor(run, asked, out.problem) if out.anchor is None else out.anchor
         cases = [replace(case, anchor=anchor)]
     cases = [replace(case, pooled=case.evidence.naive) for case in cases]
     if not decided:
@@ -231,6 +228,13 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
             asked.notes.append(f"the estimate is NaN: {name} is undefined in the training set of an outer fold")
         anchored = [(one + other) / 2 for one, other in zip(anchored, smooth, strict=True)]
     return [_estimated(case, value) for case, value in zip(cases, anchored, strict=True)]
+
+
+def _anchor(run: Run, asked: Request, data: Problem) -> np.ndarray:
+    """Return how the choice on all samples is judged by the samples left out of every draw."""
+    one = np.arange(len(data.eligible)) == run.choice.index
+    left_out = Part(run.draws, left_out=True)
+    return np.asarray(scored(asked.by, replace(data, eligible=one), left_out, batch=asked.rules.batch)[1][0][:, 0])
 
 
 def _anchored(evidence: Evidence, gap: np.ndarray) -> float:
@@ -253,14 +257,11 @@ def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[
     """
     data, by, gaps = run.out.problem, asked.by, []
     every = np.arange(repeats)
-    one = np.arange(len(data.eligible)) == run.choice.index
     for repeat in range(repeats):
         own, judges = data.repeats(every == repeat), data.repeats(every != repeat)
         if asked.simple:
             out = decide(by, own, run.draws, rules, judges=judges)
-            left_out = Part(run.draws, left_out=True)
-            anchor = scored(by, replace(judges, eligible=one), left_out, batch=rules.batch)[1][0][:, 0]
-            gaps.append([out.value - anchor])
+            gaps.append([out.value - _anchor(run, asked, judges)])
         else:
             out = decide(by, own, run.draws, rules, judging=False)
             setting = Setting(own, run.draws, judges=judges)

@@ -18,11 +18,11 @@ from cvstats.cube.coords import folds_of
 from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
-from cvstats.metrics import Metric, bound_metric, never_chooses, score
+from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
 from cvstats.select import Select, needs_std_error, select_best
 
-from .bootstrap import Request, assemble, bootstrap_run, doubts
+from .bootstrap import Request, assemble, bootstrap_run, finished
 from .common import final_choice, warn_once
 from .registry import needs_folds, protocol
 
@@ -99,9 +99,7 @@ def bbcd(
     check_form(cube)
     folds_of(cube, "bbcd")
     notes: list[str] = []
-    found = bound_metric(metric, cube, notes)
-    if found.target is not None:
-        raise never_chooses(found)
+    (found,), _ = metrics_of([metric], None, cube, notes)
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
     rules = Rules(select, ties, entropy(rng), batch, progress)
@@ -116,17 +114,13 @@ def bbcd(
         run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
         out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
-        cost = {"full_selected": full.label, "full_naive": full.value}
-        cost["cost"] = found.sign * (full.value - run.choice.value)
+        cost = found.sign * (full.value - run.choice.value)
         out = out.reindex(configuration=part["configuration"].values, fill_value={"win_rate": 0.0})
-        return out.assign({**replay, **cost})
+        return out.assign({**replay, "full_selected": full.label, "full_naive": full.value, "cost": cost})
 
     out = map_batches(one, cube, score(cube, found))
-    warn_once("bbcd", [*doubts(asked.cells), *notes])
     given = {"threshold": threshold, "min_predictions": least, "draws": draws, "times": times, "rng": rng}
-    call = call_text("bbcd", metric=found.name, **given, level=level, ties=ties, strata=strata)
-    level, kind = asked.level, asked.interval.name
-    return result(out, method="bbcd", metric=found.name, conf_level=level, interval=kind, call=call, cube=cube)
+    return finished("bbcd", asked, out, cube, **given, level=level, ties=ties, strata=strata)
 
 
 def drop_configurations(
@@ -181,13 +175,12 @@ def drop_configurations(
     array([ True, False])
     """
     check_cube(cube)
-    found = bound_metric(metric, cube)
-    if found.target is not None:
-        raise never_chooses(found)
+    notes: list[str] = []
+    (found,), _ = metrics_of([metric], None, cube, notes)
+    warn_once("drop_configurations", notes)
     threshold = _check_threshold(threshold)
     least = check_count(min_predictions, "min_predictions", minimum=0)
-    times = check_count(times, "times")
-    seed = entropy(rng)
+    times, seed = check_count(times, "times"), entropy(rng)
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
         race = Race(part, found, select)
@@ -213,7 +206,6 @@ _NOBODY = (
     "no configuration predicted everything (every sample, in every repeat) that any configuration predicted, so all "
     "count as dropped. Drop samples, repeats or configurations with gaps."
 )
-
 
 HEAT = PIECE  # draws after which configurations that can no longer be dropped leave the race
 

@@ -102,16 +102,10 @@ def read_scores(
     codes, labels = zip(*(pd.factorize(long[key].astype(object)) for key in keys), strict=True)
     values = np.full([len(found) for found in labels], np.nan)
     values[codes] = long["value"].to_numpy(float) * (-1 if said.startswith("neg_") else 1)
-    order = {}
-    for key, found in zip(keys[1:], labels[1:], strict=True):
-        order[key] = sorted(range(len(found)), key=[by_number(name) for name in found].__getitem__)
-    out = xr.DataArray(
-        values,
-        coords={key: np.array(found.tolist()) for key, found in zip(keys, labels, strict=True)},
-        dims=keys,
-        name="score",
-    ).isel(order)
-    return out.assign_coords(metric=_canonical(said), direction=turned)
+    coords: dict[str, Any] = {key: np.array(found.tolist()) for key, found in zip(keys, labels, strict=True)}
+    out = xr.DataArray(values, coords | {"metric": _canonical(said), "direction": turned}, keys, "score")
+    order = [sorted(range(len(found)), key=[by_number(name) for name in found].__getitem__) for found in labels[1:]]
+    return out.isel(dict(zip(keys[1:], order, strict=True)))
 
 
 def _one_metric(found: list[str], asked: str | None) -> str:
@@ -120,12 +114,10 @@ def _one_metric(found: list[str], asked: str | None) -> str:
         if len(found) > 1:
             raise InputError(f"there are several scores: {show(found)}. Say which: metric=...")
         return found[0]
-    fits = [name for name in found if name == asked] or [
-        name for name in found if _canonical(name) == _canonical(asked)
-    ]
-    if not fits:
-        raise InputError(f"`metric`={asked!r} is not among the scores {show(found)}.")
-    return fits[0]
+    for name in (asked, *found):
+        if name in found and _canonical(name) == _canonical(asked):
+            return name
+    raise InputError(f"`metric`={asked!r} is not among the scores {show(found)}.")
 
 
 def _canonical(name: str) -> str:
@@ -158,12 +150,7 @@ def _direction(name: str, asked: str | None, higher: bool) -> str:
     "For tables of scores, where predictions were not saved.",
 )
 def bbc_folds(
-    scores: xr.DataArray,
-    *,
-    direction: str | None = None,
-    times: int = 1000,
-    rng: Rng = None,
-    level: float = 0.95,
+    scores: xr.DataArray, *, direction: str | None = None, times: int = 1000, rng: Rng = None, level: float = 0.95
 ) -> xr.Dataset:
     r"""Return the bias corrected estimate of the winner's performance from the scores of folds alone.
 
@@ -226,41 +213,31 @@ def bbc_folds(
     metric = _mean_of(given, direction)
     check_level(level)
     seed = entropy(rng)
-    whole = (given.notnull() | given.isnull().all("configuration")).all(
-        [d for d in given.dims if d in ("fold", "repeat")]
-    )
-    batches = [dim for dim in whole.dims if dim != "configuration"]
-    eligible = whole.all(batches)
-    lost = given["configuration"].values[~eligible.values]
-    if len(lost) == given.sizes["configuration"]:
+    there = given.notnull() | given.isnull().all("configuration")
+    eligible = there.all([dim for dim in given.dims if dim != "configuration"]).values
+    lost = given["configuration"].values[~eligible]
+    if not eligible.any():
         raise InputError("`scores`: no configuration has every score that another has, so that none may be selected.")
-    kept = given.isel(configuration=np.flatnonzero(eligible))
+    kept = given.isel(configuration=eligible)
     cube = as_cube(kept.rename(fold="sample"), np.zeros(given.sizes["fold"]), kind="value")
     apart = cube.rename(repeat="partition") if "repeat" in cube.dims else cube.expand_dims(partition=1)
     notes: list[str] = []
     runs = listened(notes, lambda: bbc(apart, metric, times=times, rng=seed, level=level, ties="random"))
     average = kept.mean([dim for dim in ("fold", "repeat") if dim in kept.dims])
-    best = (metric.sign * average).argmax("configuration")
-    out = runs[list(PARTS)].mean("partition")
-    naive = average.isel(configuration=best).reset_coords(drop=True)
+    best = average.isel(configuration=(metric.sign * average).argmax("configuration"))
+    out, wins = runs[list(PARTS)].mean("partition"), runs["win_rate"].mean("partition")
+    naive = best.reset_coords(drop=True)
     out = out.assign(
         naive=naive,
         optimism=metric.sign * (naive - out["estimate"]),
-        selected=average["configuration"][best].reset_coords(drop=True),
-        win_rate=runs["win_rate"]
-        .mean("partition")
-        .reindex(configuration=given["configuration"].values, fill_value=0.0),
-        n_draws=runs["n_draws"].sum("partition"),
-        n_redrawn=runs["n_redrawn"].sum("partition"),
-    )
-    said = [part for note in notes for part in note.removeprefix("bbc: ").rstrip(".").split("; ")]
-    said = [
-        part.replace("independent samples is", "folds are") for part in said if "drawn again" not in part
-    ]  # usual here
-    if len(lost):
-        said.insert(
-            0, f"{len(lost)} configurations lack scores that others have and could not be selected ({show(lost)})"
-        )
+        selected=best["configuration"].reset_coords(drop=True),
+        win_rate=wins.reindex(configuration=given["configuration"].values, fill_value=0.0),
+    ).assign(runs[["n_draws", "n_redrawn"]].sum("partition"))
+    said = [f"{len(lost)} configurations lack scores that others have and could not be selected ({show(lost)})"]
+    said = said if len(lost) else []
+    for part in (part for note in notes for part in note.removeprefix("bbc: ").rstrip(".").split("; ")):
+        if "drawn again" not in part:  # usual with folds
+            said.append(part.replace("independent samples is", "folds are"))
     warn_once("bbc_folds", said)
     call = call_text("bbc_folds", direction=metric.direction, times=times, rng=rng, level=level)
     return result(out, method="bbc_folds", metric=metric.name, conf_level=level, interval="percentile", call=call)
@@ -295,7 +272,5 @@ def _mean_of(scores: xr.DataArray, direction: str | None) -> Metric:
     check_option(direction or said, tuple(DIRECTIONS), "direction")
     turned = DIRECTIONS[direction or str(said)]
     name = str(scores.coords["metric"].item()) if "metric" in scores.coords else "score"
-    sign = 1 if turned == "maximize" else -1
-    return Metric(
-        name, turned, (-np.inf, np.inf), "mean", "value", monotone=sign, ingredients=lambda y, p, k: [p + 0 * y]
-    )
+    sign, everything = (1 if turned == "maximize" else -1), (-np.inf, np.inf)
+    return Metric(name, turned, everything, "mean", "value", monotone=sign, ingredients=lambda y, p, k: [p + 0 * y])

@@ -13,14 +13,13 @@ from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.cube.coords import folds_of
-from cvstats.cube.gaps import complete
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
 from .common import final_choice, fold_names, said, warn_once
 from .registry import needs_folds, protocol
-from .tuning import combined_score, present
+from .tuning import combined_score, eligible
 
 
 @protocol(
@@ -156,7 +155,7 @@ def _one(cube: xr.DataArray, chooser: xr.DataArray, asked: _Asked, notes: list[s
         warned: list[str] = []
         if "sample" in inside.dims:
             scores = listened(warned, partial(_inner_scores, inside, asked, held))
-            scores = np.where(_eligible(inside), scores, np.nan)
+            scores = np.where(eligible(inside).transpose("outer_fold", "configuration"), scores, np.nan)
         else:
             scores = inside.transpose("outer_fold", "configuration").values
         nothing = np.isnan(scores).all(axis=1)
@@ -229,14 +228,6 @@ def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.n
         named.append(name)
     reason = REASONS.get(metric.requires, "is undefined there")
     return f"NaN, because {metric.name} {reason} and nothing can be chosen in {', '.join(named)}"
-
-
-def _eligible(inner: xr.DataArray) -> np.ndarray:
-    """Return which configurations (outer_fold, configuration) predicted all that any predicted in a training set."""
-    there = present(inner)
-    counts = xr.Dataset({"own": there.sum("sample"), "most": there.any("configuration").sum("sample")}).compute()
-    table = zip(counts["own"].transpose("outer_fold", ...).values, counts["most"].values, strict=True)
-    return np.stack([complete(own, int(most)) for own, most in table])
 
 
 def labelled_like(cube: xr.DataArray, other: xr.DataArray, argument: str) -> xr.DataArray:

@@ -159,12 +159,7 @@ def prior_reweighted_cv(
 
 @protocol("classical_cv", "Classical CV", "nobody", "all samples")
 def classical_cv(
-    cube: xr.DataArray,
-    metric: str | Metric = "error_rate",
-    *,
-    level: float = 0.95,
-    times: int = 1000,
-    rng: Rng = None,
+    cube: xr.DataArray, metric: str | Metric = "error_rate", *, level: float = 0.95, times: int = 1000, rng: Rng = None
 ) -> xr.Dataset:
     """Return ordinary cross-validation for comparison: class errors weighted by how many samples each class has.
 

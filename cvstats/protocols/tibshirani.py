@@ -9,7 +9,8 @@ from cvstats._check import warn
 from cvstats._results import call_text, result
 from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.cube.coords import folds_of
-from cvstats.metrics import Metric, bound_metric, check_average
+from cvstats.metrics import Metric, bound_metric
+from cvstats.metrics.base import check_average
 from cvstats.metrics.scoring import fold_scores
 
 from .common import final_choice, said
@@ -76,8 +77,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
         if undefined == "skip":
             values = values[:, ~np.isnan(values).all(axis=0)]
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
-        scores = xr.DataArray(mean, dims="configuration")
-        choice = final_choice(part, bound, scores=scores)
+        choice = final_choice(part, bound, scores=mean)
         performance = bound.sign * values[choice.eligible]
         mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
         bias = float(np.mean(performance.max(axis=0) - mine)) if choice.index >= 0 else np.nan

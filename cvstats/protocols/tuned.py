@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_option
-from cvstats._results import call_text, names_of, result
+from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.arrays import check_cube, map_batches, problem_on
+from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.judge import Decision, Rules, Setting, decide, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.metrics import Metric, bound_metric, metrics_of, score
@@ -261,17 +261,9 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
         )
 
     def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        first, others = part.isel(repeat=[0]), part.isel(repeat=slice(1, None))
-        if average == "pooled":
-            everything = Given(np.ones((1, part.sizes["sample"]), np.int32))
-            judges = problem_on(others, found, compete=False)
-            rules = Rules(ties="first")
-            out = decide(found, problem_on(first, found), everything, rules, judge=everything, judges=judges)
-            estimate, chosen = out.value[0], names_of(out.problem.names, out.decision.place)[0]
-        else:
-            choice = final_choice(first, found, average=average)
-            scores = score(others, found, average=average)
-            estimate, chosen = float(scores[choice.index]) if choice.index >= 0 else np.nan, choice.label
+        choice = final_choice(part.isel(repeat=[0]), found, average=average)
+        scores = score(part.isel(repeat=slice(1, None)), found, average=average)
+        estimate = float(scores[choice.index]) if choice.index >= 0 else np.nan
         final = final_choice(part, found, average=average)
         return xr.Dataset(
             {
@@ -279,7 +271,7 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
                 "naive": final.value,
                 "optimism": found.sign * (final.value - estimate),
                 "selected": final.label,
-                "selected_first": chosen,
+                "selected_first": choice.label,
             }
         )
 

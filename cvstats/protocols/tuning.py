@@ -25,7 +25,13 @@ def present(cube: xr.DataArray) -> xr.DataArray:
 def eligible(cube: xr.DataArray) -> xr.DataArray:
     """Return, over batch dims and configuration, whether a configuration predicted all that any of them did."""
     there = present(cube)
-    return (there | ~there.any("configuration")).all("sample").compute()
+    allowed = (there | ~there.any("configuration")).all("sample").compute()
+    if not allowed.any("configuration").all():
+        raise InputError(
+            "no configuration predicted every sample that any configuration predicted, so none may be selected. "
+            "Drop samples or configurations."
+        )
+    return allowed
 
 
 def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.DataArray:
@@ -33,11 +39,6 @@ def best(scores: xr.DataArray, allowed: xr.DataArray, metric: Metric) -> xr.Data
 
     Ties go to the smallest tuning value when configurations are named by numbers, else to the first.
     """
-    if not allowed.any("configuration").all():
-        raise InputError(
-            "no configuration predicted every sample that any configuration predicted, so none may be selected. "
-            "Drop samples or configurations."
-        )
     order = by_value(scores["configuration"].values)
 
     def first(values: np.ndarray) -> np.ndarray:

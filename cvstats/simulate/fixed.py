@@ -16,6 +16,7 @@ from cvstats.folds import OUTSIDE, inner_ids
 from cvstats.kernels.dealing import deal
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 LEVELS = (0.05, 0.95)
 ORDER = ("sample", "configuration", "partner", "outer_fold", "repeat")
 LABEL_KIND = {"kind": "label", "classes": json.dumps([0, 1]), "positive": 1}  # as as_cube() settles 0/1 labels

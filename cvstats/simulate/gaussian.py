@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_level, check_rng, is_number
 from cvstats.kernels.dealing import deal
 
-from .fixed import distinct, score_cube
+from .fixed import Floats, Ints, distinct, score_cube
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 FEATURES = 3
 
 

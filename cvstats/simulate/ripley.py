@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_option, check_rng
 from cvstats.folds import inner_ids
 from cvstats.kernels.dealing import deal
 
-from .fixed import distinct, score_cube
+from .fixed import Floats, Ints, distinct, score_cube
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 CENTRES = np.array([[-0.7, 0.3], [0.3, 0.3], [-0.3, 0.7], [0.4, 0.7]])  # two of class -1, two of class 1
 RIDGE = tuple(2.0**power for power in range(-8, 3, 2))
 ETA = tuple(2.0**power for power in range(-2, 9, 2))

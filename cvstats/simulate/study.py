@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from cvstats._check import InputError, check_count, check_option, check_rng, show
 from cvstats._results import result
 from cvstats.compare.location import moments
-from cvstats.metrics import get_metric
+from cvstats.metrics import traits_of
 
-Floats = NDArray[np.float64]
+from .fixed import Floats
+
 READ = ("estimate", "conf_low", "conf_high", "bound_low", "bound_high")
 
 
@@ -159,11 +159,9 @@ def _truth(cube: xr.DataArray, truth: Any, found: xr.Dataset) -> Floats:
 
 
 def _sign(direction: str | None, metric: str) -> int:
-    if direction is not None:
-        return 1 if direction == "maximize" else -1
-    try:
-        return get_metric(metric).sign
-    except InputError:
+    known = direction or getattr(traits_of(metric), "direction", None)
+    if known is None:
         raise InputError(
             f"`direction` must be 'maximize' or 'minimize', because the result's metric {metric!r} does not say which."
-        ) from None
+        )
+    return 1 if known == "maximize" else -1

@@ -12,7 +12,7 @@ import cvstats as cs
 from cvstats import CvstatsWarning, InputError
 from cvstats.compare import best_set, contrast, corrected_t_test, delong_test, mcnemar_test, t_test
 from cvstats.cube.make import as_cube
-from cvstats.metrics import score
+from cvstats.metrics import get_metric, score
 from cvstats.metrics.scoring import fold_scores
 from cvstats.protocols.bootstrap import bbc
 from cvstats.resample import bootstrap
@@ -752,7 +752,7 @@ def test_t_tests_of_repeated_folds():
     plain, corrected = [], []
     for seed in range(100):
         cube = simulate_cube(60, 2, beta=EQUAL, folds=5, repeats=8, repeat_share=0.9, rng=seed)
-        folds = fold_scores(cube, "accuracy")
+        folds = fold_scores(cube, get_metric("accuracy"))
         a, b = (folds.isel(configuration=j, drop=True) for j in (0, 1))
         plain.append(float(t_test(a, ("repeat", "fold"), other=b).p_value) < 0.05)
         corrected.append(float(corrected_t_test(a, ("repeat", "fold"), other=b, test_fraction=1 / 5).p_value) < 0.05)

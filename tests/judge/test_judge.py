@@ -425,17 +425,15 @@ class TestTieKeys:
     def test_the_smallest_key_among_the_tied_wins(self):
         rng = np.random.default_rng(0)
         criterion = rng.integers(0, 3, (50, 6)).astype(float)
-        top, first = criterion.max(axis=1), criterion.argmax(axis=1)
         hashes, draws = _ties.label_keys(np.arange(6)), np.arange(100, 150)
-        found = _ties.break_ties(criterion, top, first, hashes, draws, 7)
+        found, top, key = _ties.winners(criterion, draws, hashes, 7)
+        np.testing.assert_array_equal(top, criterion.max(axis=1))
         for row in range(50):
             tied = np.flatnonzero(criterion[row] == top[row])
             keys = [_ties.tie_keys(hashes[[j]], draws[[row]], 7)[0] for j in tied]
-            assert found[row] == tied[int(np.argmin(keys))]
-        single = np.array([[1.0, 2.0, 0.0]])
-        np.testing.assert_array_equal(
-            _ties.break_ties(single, np.array([2.0]), np.array([1]), hashes[:3], np.array([0]), 7), [1]
-        )
+            assert (found[row], key[row]) == (tied[int(np.argmin(keys))], min(keys))
+        single, _, _ = _ties.winners(np.array([[1.0, 2.0, 0.0]]), np.array([0]), hashes[:3], 7)
+        np.testing.assert_array_equal(single, [1])
 
 
 def holds(requires, y, event, present, k):

@@ -26,7 +26,7 @@ ENGINES = ("numpy", "numba")
 PARTS = ("threshold", "tp", "fp", "positives", "negatives")
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=["numpy", pytest.param("numba", marks=pytest.mark.slow)])  # which is compiled first
 def engine(request, monkeypatch):
     if request.param == "numba":
         pytest.importorskip("numba")
@@ -136,6 +136,7 @@ class TestByHand:
 
 
 class TestLaws:
+    @pytest.mark.slow
     @pytest.mark.parametrize("weigh", [1, np.random.default_rng(5).random(150)], ids=["whole", "real"])
     @pytest.mark.parametrize("name", CRITERIA)
     def test_engines_give_the_same_bits(self, name, weigh, monkeypatch):

@@ -81,7 +81,7 @@ def test_case_weights_multiply_draws(name):
     np.testing.assert_allclose(metric.kernel(some, 40.0).scores(w[:, problem.weight > 0]), weighted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("weights", ["whole", "real"])
 @pytest.mark.parametrize("name", ["auc", "average_precision", "concordance"])
 def test_few_and_many_draws_and_both_engines_agree(monkeypatch, name, weights, engine):

@@ -324,7 +324,7 @@ def test_folds_numbered_throughout_the_repeats_are_numbered_from_0_in_each():
     rng = np.random.default_rng(1)
     fold = np.stack([rng.permutation(12) % 3 for _ in range(3)], axis=1)
     one, other, third = (
-        fold_scores(cs.as_cube(p, np.arange(12) % 2, folds=fold + shift), "accuracy")
+        fold_scores(cs.as_cube(p, np.arange(12) % 2, folds=fold + shift), cs.accuracy)
         for p in [rng.random((12, 2, 3))]
         for shift in (0, [1, 4, 7], [1, 1, 4])
     )

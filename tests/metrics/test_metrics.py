@@ -139,11 +139,11 @@ ALIASES = {
     "auc_ovr": "roc_auc_ovr roc_aunu classif.mauc_aunu",
     "auc_ovr_weighted": "roc_auc_ovr_weighted roc_aunp classif.mauc_aunp",
     "average_precision": "pr_auc prAUC average_precision_score classif.prauc",
-    "balanced_accuracy": "bal_accuracy balanced_accuracy_score classif.bacc recall_macro",
+    "balanced_accuracy": "bal_accuracy balanced_accuracy_score classif.bacc recall_macro Mean_Recall Mean_Sensitivity",
     "brier": "brier_score brier_class brier_score_loss classif.bbrier",
     "concordance": "c-index surv.cindex concordance_survival",
     "error_rate": "classif.ce zero_one_loss",
-    "f1": "F1 f1_score f_meas classif.fbeta",
+    "f1": "F1 f1_score f_meas classif.fbeta Mean_F1",
     "log_loss": "logLoss mn_log_loss classif.logloss LOG-LOSS",
     "mae": "MAE mean_absolute_error regr.mae",
     "mcc": "MCC matthews_corrcoef classif.mcc",
@@ -161,6 +161,9 @@ class TestNames:
         for alias in ALIASES[name].split():
             assert get_metric(alias) is get_metric(name), alias
         assert cs.score(cube_for(name), ALIASES[name].split()[0]).metric.item() == name  # results carry our name
+
+    def test_what_caret_calls_means_over_classes(self):
+        assert {get_metric(name) for name in ("Mean_Precision", "precision_macro")} == {cs.precision}
 
     def test_words_are_names_too(self):
         assert get_metric("balanced accuracy") is cs.balanced_accuracy
@@ -226,6 +229,8 @@ class TestRefusals:
         )
         refused("`metric`='roc_acu' does not exist (did you mean 'roc_auc'?)", binary(), "roc_acu")
         refused("`metric`='prior_error' is made by a function: give prior_error(...)", binary(), "prior_error")
+        refused("`metric`='brier_survival' is made by a function: give survival_brier(...)", binary(), "brier_survival")
+        refused("('balanced_accuracy' is near it, but not the same)", binary(), "Mean_Balanced_Accuracy")
 
     @pytest.mark.parametrize(
         ("name", "text"),

@@ -126,6 +126,7 @@ def test_separate_sampling_by_plain_loops(name, design, gaps):
     np.testing.assert_allclose(cs.score(as_separate(p, y, fold), metric), expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*draws could not be used")  # ratios are undefined in some
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize(

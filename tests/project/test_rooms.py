@@ -112,3 +112,20 @@ def test_inner_functions_take_few_arguments():
         and (node.name.startswith("_") or "Parameters" not in (ast.get_docstring(node) or ""))
     ]
     assert wide == []
+
+
+def test_names_say_what_is_inside():
+    empty = {"here", "told", "tell", "machine"}
+    named = {
+        f"{module}.{name}"
+        for module in FILES
+        for node in nodes(module)
+        for name in [getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "name", None)]
+        if name in empty
+    }
+    assert named == set()
+
+
+def test_no_two_classes_of_one_name():
+    names = [node.name.strip("_") for module in FILES for node in nodes(module) if isinstance(node, ast.ClassDef)]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []

@@ -342,6 +342,7 @@ def _result_cases():
     yield "accuracy", {"one": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "options"), list(_result_cases()), ids=str)
 @pytest.mark.parametrize("function", [cs.winner, cs.bbc, cs.bbcd])
 def test_confint_of_a_calibrated_interval_is_the_interval_at_that_level(function, metric, options):
