@@ -16,7 +16,6 @@ from cvstats.select import Mixture, Select, select_best
 from .points import GRID, along, judged
 
 RATE = "false_positive_rate"
-RISING = ("estimate", "conf_low", "conf_high", "bound_low", "bound_high")
 
 
 def roc_curve(
@@ -37,9 +36,11 @@ def roc_curve(
 
     .. math:: \widehat{ROC}_{j^*}(f) + \frac1B \sum_b \bigl[ROC_b(j_b, f) - ROC_b(j^*, f)\bigr],
 
-    on the samples left out of each draw. A single ROC curve is the polygon through all thresholds (tied scores make a
-    slope), and at a vertical step its upper end. The corrected curve and its limits are clipped to [0, 1] and made
-    monotone by isotonic regression.
+    on the samples left out of each draw, clipped to [0, 1]. A single ROC curve is the polygon through all thresholds
+    (tied scores make a slope), and at a vertical step its upper end. Draws leave out about one in e of the :math:`n_0`
+    negatives. Where fewer than two of these lie beyond f, their curve is its last steps and no measure of optimism: the
+    sum is taken times (1 - f) n_0 / 2e there, so that the correction ends at 1, as the curves do, with 0. The corrected
+    curve and its limits are then made monotone by isotonic regression.
 
     Limits hold for single points. A band for the whole curve is known for configurations whose predictions are
     independent of the samples that judge them: with d and e the quantiles of the Kolmogorov-Smirnov statistic of the
@@ -85,12 +86,24 @@ def roc_curve(
     out, _ = judged(
         "roc_curve", cube, RATE, GRID, points, **asked, draws=draws, times=times, rng=rng, level=level
     )  # fmt: skip
-    risen = {name: _rising(out[name]) for name in RISING}
-    out = along(out, RATE, **risen)
+    beyond = (1 - out[RATE]) * _negatives(cube, out) / np.e  # of the negatives that a draw leaves out
+    estimate = out["naive"] + np.minimum(beyond / 2, 1) * (out["estimate"] - out["naive"])
+    curves = {"estimate": estimate}
+    curves |= {name: out[name].clip(max=estimate) for name in ("conf_low", "bound_low")}
+    curves |= {name: out[name].clip(min=estimate) for name in ("conf_high", "bound_high")}
+    out = along(out, RATE, **{name: _rising(curve) for name, curve in curves.items()})
     out["optimism"] = out["naive"] - out["estimate"]
     plain = select is select_best and adjust is None and subgroup is None
     low, high = _band(cube, out["naive"], level) if plain else (np.nan * out["naive"],) * 2
     return along(out, RATE, band_low=low, band_high=high)
+
+
+def _negatives(cube: xr.DataArray, out: xr.Dataset) -> xr.DataArray:
+    """Return how many negatives were predicted, in each level of a subgroup if there is one."""
+    if "n_events" in out:
+        return out["n_samples"] - out["n_events"]
+    seen = cube.notnull().any([dim for dim in cube.dims if dim not in ("sample", *out["naive"].dims)])
+    return (seen & (cube["label"] != cube["positive"])).sum("sample").compute()
 
 
 def _rising(curve: xr.DataArray) -> xr.DataArray:

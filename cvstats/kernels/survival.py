@@ -8,7 +8,7 @@ count as repeated rows here too; but they become real numbers, and sums of them 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -45,9 +45,9 @@ class Censoring:
         whole = self.steps(w)[:, self.place] ** power
         return np.asarray(np.divide(w, whole, out=np.zeros(w.shape), where=w > 0))  # G is above 0 before all that count
 
-    def until(self, w: np.ndarray, time: float) -> np.ndarray:
-        """Return G(time), (draw, 1)."""
-        return self.steps(w)[:, [np.searchsorted(self.time, time, "right")]]
+    def until(self, w: np.ndarray, time: float, side: Literal["left", "right"]) -> np.ndarray:
+        """Return G(time), (draw, 1), with those who are censored at that very time ("right") or without ("left")."""
+        return self.steps(w)[:, [np.searchsorted(self.time, time, side)]]
 
 
 class CensoredKernel(Kernel):
@@ -157,7 +157,11 @@ class HorizonMeanKernel(HorizonKernel):
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         super().__init__(metric, problem)
         survival, late = np.asarray(problem.p[..., 0], dtype=float), self.late[:, None]
+        self.side: Literal["left", "right"] = (
+            "left"  # who is censored at the horizon is known to have had no event by it
+        )
         if metric.statistic == "survival_brier":
+            self.side = "right"  # but weighs as those who were followed beyond it
             self.above, self.below = np.where(late, 1 - survival, survival) ** 2, np.ones((len(survival), 1))
         else:
             self.above, self.below = (~late).astype(float), 1 - survival
@@ -178,7 +182,7 @@ class HorizonMeanKernel(HorizonKernel):
     def _known(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what those weigh whose fate is known, NaN where nobody was followed so long, and all weights."""
         w = self._weighted(weights).astype(float)
-        beyond = self.censoring.until(w, self.time)
+        beyond = self.censoring.until(w, self.time, self.side)
         late = np.divide(w, beyond, out=np.zeros(w.shape), where=self.late & (w > 0))
         known = np.where(self.case, self.censoring.weights(w), late)
         return np.where(beyond > 0, known, np.nan), w

@@ -119,7 +119,7 @@ def survival_brier(time: float) -> Metric:
               + \frac{I(T_i > t)}{\hat G(t)} (1 - S_i(t))^2
 
     with d = 1 for observed events and S the predicted probability to survive t. It judges calibration and ranking
-    together. NaN when nobody is under observation until t.
+    together. NaN when nobody is under observation beyond t.
 
     Parameters
     ----------

@@ -38,7 +38,9 @@ curve_of <- function(fun, d, by, draws, o, cross = FALSE) {
   estimate <- naive + rowMeans(change)
   if (fun == "calibration_curve") { range_of <- range(final$data$pred, na.rm = TRUE); beyond <- rate < range_of[1] - 1e-12 | rate > range_of[2] + 1e-12; naive[beyond] <- estimate[beyond] <- NaN }
   if (fun != "decision_curve") estimate <- pmin(pmax(estimate, 0), 1)
-  if (fun == "roc_curve") estimate <- isoreg(estimate)$yf
+  if (fun == "roc_curve") {                               # where fewer than two of the negatives left out (one in e of all) lie beyond, the correction goes to 0 as 1 - rate does
+    left <- sum(known & d$labels != d$positive) / exp(1); estimate <- isoreg(naive + pmin(1, (1 - rate) * left / 2) * (estimate - naive))$yf
+  }
   share <- sum((case * known)[d$labels == d$positive]) / sum(case * known)
   c(list(naive = naive, estimate = estimate), if (is.null(o$mix)) list(selected = final$index - 1) else list(share = final$share),
     if (fun == "decision_curve") list(treat_all = share - (1 - share) * risk / (1 - risk), treat_none = rep(0, 99), interventions_avoided = (estimate - share) * (1 - risk) / risk + 1 - share))
@@ -110,7 +112,7 @@ for (fun in names(CURVES)) for (it in c(plain, others)) {
   if (!(it$name %in% unlist(WHICH[[fun]]))) next
   draw_sets[[label]] <- some(d, by, o)
   extra <- list(); if (length(o$steps)) extra$adjust <- lapply(o$steps, function(s) s$json); if (!is.null(o$mix)) extra$mixture <- o$mix$json
-  add(label, "curve of the decision on all samples, and anchored: plus the mean over draws of [the draw's decision - the decision on all samples], both on the samples left out; clipped, ROC made monotone by isotonic regression", fun,
+  add(label, "curve of the decision on all samples, and anchored: plus the mean over draws of [the draw's decision - the decision on all samples], both on the samples left out; clipped; ROC: less next to 1, made monotone by isotonic regression", fun,
       c(list(data = set, draws = label), extra, list(arguments = list(by = by, rng = 1))), curve_of(fun, d, by, draw_sets[[label]], o), tolerance = if (length(o$steps)) 1e-9 else 1e-10)
 }
 for (fun in setdiff(names(CURVES), "calibration_curve")) {
@@ -138,4 +140,33 @@ for (set in c("fine", "tied", "counted", "gaps", "even", "twenty")) { m <- n_of(
 draw_sets$binned <- NULL
 draw_sets$cross <- some(repeats, "brier", opts(), cross = TRUE)
 add("decision_curve_cross", "one repeat decides in the bag, the other judges out of it", "decision_curve", list(data = "repeats", draws = "cross", arguments = list(by = "brier", rng = 1)), curve_of("decision_curve", repeats, "brier", draw_sets$cross, opts(), cross = TRUE))
-write_vectors("curves.json", "Curves of the winner: naive and anchored.", "pROC")
+# --- ten groups at a horizon: Kaplan-Meier's estimate of the events by then in each ------------------------------------------------------
+suppressPackageStartupMessages(library(survival)); set.seed(24)
+bins_at <- function(d, p, w, t) {                         # p: probabilities to survive t; weights are rows; NaN for an empty group, or when its last one was lost from sight before t
+  use <- w > 0 & !is.na(p); risk <- 1 - p[use]; rows <- rep(seq_along(risk), w[use]); time <- d$labels[use][rows]; event <- d$event[use][rows]; risk <- risk[rows]
+  q <- quantile(risk, (0:10) / 10, type = 7, names = FALSE); bin <- sapply(risk, function(x) which(x <= q[-1] + 1e-12)[1])
+  observed <- sapply(1:10, function(k) { mine <- bin == k
+    if (!any(mine)) return(NaN)
+    last <- max(time[mine]); if (last < t && any(event[mine & time == last] == 0)) return(NaN)
+    1 - summary(survfit(Surv(time[mine], event[mine]) ~ 1), times = t, extend = TRUE)$surv })
+  list(observed = observed, predicted = sapply(1:10, function(k) if (any(bin == k)) mean(risk[bin == k]) else NaN), n = sapply(1:10, function(k) sum(bin == k)))
+}
+m <- 160; late <- rexp(m, 0.15); lost <- rexp(m, 0.05) + 1; time <- round(4 * pmin(late, lost)) / 4 + 0.25; event <- as.numeric(late <= lost); time[event == 0][1:2] <- 5   # lost from sight at the horizon
+seen <- array(pmin(pmax(grid(exp(-0.15 * 5 * exp(sapply(1:3, function(j) 0.5 * (1.5 - log(late)) * c(0.6, 1, 1.4)[j] + 0.5 * rnorm(m)))), 4096), 1 / 4096), 4095 / 4096), c(m, 3, 1))
+timed <- list(pred = seen, labels = time, kind = "probability", event = event); coarse <- timed; coarse$pred <- grid(seen, 16); holes <- timed; holes$pred[7, , ] <- NaN; holes$pred[c(3, 50), 2, ] <- NaN
+timed_sets <- list(timed = timed, timed_tied = coarse, timed_counted = c(timed, list(weights = rep(c(1, 2, 1, 3), 40))), timed_gaps = holes)
+stopifnot(any(event[time == 5] == 1), mean(event[time < 5] == 0) > 0.1)
+for (set in names(timed_sets)) {
+  d <- timed_sets[[set]]; by <- "survival_brier(time = 5)"; case <- case_weights(d); known <- apply(!is.na(d$pred), 1, any); final <- decide(d, by, case, opts()); found <- bins_at(d, final$data$pred[, 1, 1], case, 5)
+  data_sets[[set]] <- c(list(predictions = d$pred, horizon = I(5)), d[setdiff(names(d), "pred")]); kept <- change <- NULL
+  while (is.null(kept) || nrow(kept) < 12) {              # draws that choose without ties, and leave somebody in every group
+    w <- tabulate(sample(m, m, TRUE), m); made <- try(decide(d, by, w * case, opts(tied_ok = FALSE)), silent = TRUE); if (inherits(made, "try-error")) next
+    out <- (w == 0 & known) * case; gap <- bins_at(d, made$data$pred[, 1, 1], out, 5)$observed - bins_at(d, final$data$pred[, 1, 1], out, 5)$observed
+    if (!any(is.nan(gap[!is.nan(found$observed)]))) { kept <- rbind(kept, w); change <- cbind(change, gap) }
+  }
+  draw_sets[[paste0("binned_", set)]] <- unname(kept)
+  add(paste0("calibration_binned_", set), "at the horizon 5: groups bounded by the deciles of the predicted risk, Kaplan-Meier's estimate in each (survival's survfit); anchored", "calibration_curve",
+      list(data = set, draws = paste0("binned_", set), arguments = list(binned = TRUE, horizon = 5, rng = 1)),
+      c(found, list(naive = found$observed, estimate = pmin(pmax(found$observed + rowMeans(change), 0), 1), selected = final$index - 1)))
+}
+write_vectors("curves.json", "Curves of the winner: naive and anchored.", c("pROC", "survival"))
