@@ -193,14 +193,13 @@ def cut(
         raise InputError(f"`cut` takes exactly one of criterion, sensitivity, specificity and cost; got {got}.")
     ((form, value),) = given.items()
     if form == "criterion":
-        if value != "youden":
-            value = get_metric(value)  # type: ignore[arg-type]
-            if value.uses != "label":
-                raise InputError(
-                    f"`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; {value.name!r} is computed "
-                    "from the predictions themselves and does not depend on a threshold."
-                )
-        return _Cut(f"cut({value if isinstance(value, str) else value.name})", "labels", form, value)
+        metric = get_metric(value)  # type: ignore[arg-type]
+        if metric.uses != "label":
+            raise InputError(
+                f"`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; {metric.name!r} is computed "
+                "from the predictions themselves and does not depend on a threshold."
+            )
+        return _Cut(f"cut({metric.name})", "labels", form, metric)
     if form == "cost":
         if not isinstance(value, Mapping) or not all(_positive(one) for one in value.values()):
             raise InputError(f"`cost` must be {{label: cost of missing it}} with positive costs; got {value!r}.")
@@ -249,8 +248,8 @@ class _Cut(Adjustment):
             return Criterion("linear", *as_written(self.value[self.classes[1]], self.value[self.classes[0]]))
         if self.form != "criterion":
             return Criterion(self.form, *as_written(self.value, 1.0))
-        name = self.value if isinstance(self.value, str) else self.value.name
-        ours = name == "youden" or get_metric(name) is self.value if name in _FORMS else False
+        name = self.value.name
+        ours = name in _FORMS and get_metric(name) is self.value
         return _FORMS[name] if ours else Criterion("function", function=TableMetric(self.value))
 
     @property

@@ -117,7 +117,7 @@ def _fold_table(cube: xr.DataArray, metric: Metric, undefined: str) -> xr.Datase
 
 def _lost(table: xr.Dataset) -> np.ndarray:
     """Return where there was something to score but the metric is undefined."""
-    return np.asarray(table["score"].isnull() & table["predicted"])
+    return np.asarray(np.isnan(table["score"].values) & table["predicted"].values)
 
 
 def _folded(cube: xr.DataArray, metric: Metric) -> xr.Dataset:

@@ -224,7 +224,8 @@ def _undecided(inner: xr.DataArray, metric: Metric, held: np.ndarray, lost: np.n
         if "fold" in inner.coords:
             by_fold = listened([], partial(fold_scores, _inside(inner, held, number), metric))
             bad = by_fold.isnull().any([dim for dim in by_fold.dims if dim != "fold"])
-            name += f" (inner fold {show(by_fold['fold'].values[bad.values])})"
+            where = show(by_fold["fold"].values[bad.values])
+            name += f" (inner fold {where})" if where else " (no inner predictions)"
         named.append(name)
     reason = REASONS.get(metric.requires, "is undefined there")
     return f"NaN, because {metric.name} {reason} and nothing can be chosen in {', '.join(named)}"

@@ -326,6 +326,13 @@ class TestNCV:
         with pytest.raises(ValueError, match=r"`inner` leaks: outer fold 1 .* held-out samples 3;"):
             cs.ncv(cube, "accuracy", inner=inner)
 
+    def test_a_training_set_without_predictions_chooses_nothing(self):
+        cube, inner = cs.simulate_cube(60, 5, inner=True, rng=1)
+        with pytest.warns(cs.CvstatsWarning, match=r"nothing can be chosen in outer fold 2 \(no inner predictions\)"):
+            out = cs.ncv(cube, "accuracy", inner=inner.where(inner["outer_fold"] != 2))
+        assert np.isnan(out.estimate)
+        assert np.isnan(out.selected_fold).values.tolist() == [fold == 2 for fold in range(10)]
+
     def test_repeats(self):
         cube, inner = cs.simulate_cube(40, 8, repeats=2, inner=True, rng=5)
         out = cs.ncv(cube, "accuracy", inner=inner)
