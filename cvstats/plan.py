@@ -141,7 +141,11 @@ def precision_plan(
 
     out = map_batches(one, cube)
     warn_once("precision_plan", notes)
-    call = call_text("precision_plan", metric=judges[0].name, by=by and chooser.name, times=times, rng=rules.seed)
+    asked_for = {"n": wanted, "repeats": None if repeats is None else several, "draws": made}
+    counts = {name: None if given is None else tuple(given.tolist()) for name, given in asked_for.items()}
+    call = call_text(
+        "precision_plan", metric=judges[0].name, **counts, by=by and chooser.name, times=times, rng=rules.seed
+    )
     return result(
         out,
         method="precision_plan",
