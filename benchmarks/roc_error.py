@@ -117,7 +117,9 @@ def main(repetitions: int, designs: list[str]) -> None:
         bias = [f"{found[name].mean():+.4f}" for name in ("naive", "corrected")]
         held = found["covered"].mean(axis=0)
         band = found["band"].all(axis=1).mean()
-        print(f"<!-- {design}: bias {bias}, limits {held[SHOWN].round(2)}, band {band:.3f} -->", flush=True)
+        square = {name: (found[name] ** 2).mean(axis=0)[1:100] for name in away}
+        apart = np.flatnonzero(square["corrected"] > square["naive"]) + 1
+        print(f"<!-- {design}: bias {bias}, limits {held[SHOWN].round(2)}, band {band:.3f}, rmse larger at {apart} -->")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def call_text(function: str, **arguments: object) -> str:
         if value is None:
             continue
         if isinstance(value, (str, bool, tuple)):
-            text = repr(value)
+            text = repr(str(value) if isinstance(value, str) else value)  # a name may be numpy's
         elif isinstance(value, (int, float, np.integer, np.floating)):
             exact = whole(value)
             text = repr(float(value) if exact is None else exact)

@@ -122,6 +122,7 @@ def test_more_samples_are_better():
     assert (plan.regret >= 0).all()
     assert plan.width[-1].item() == pytest.approx(plan.width[-2].item() / 4, rel=0.15)  # 1/n of the variance
     assert (plan.method.item(), plan.metric.item(), plan.interval.item()) == ("precision_plan", "auc", "calibrated")
+    assert plan.attrs["call"].startswith("precision_plan(metric='auc', n=(20, 80, 320, 5000), draws=(1000,), times=200")
 
 
 def test_draws_of_another_size_stay_within_class_and_keep_groups_whole():

@@ -45,7 +45,7 @@ class Censoring:
         whole = self.steps(w)[:, self.place] ** power
         return np.asarray(np.divide(w, whole, out=np.zeros(w.shape), where=w > 0))  # G is above 0 before all that count
 
-    def until(self, w: np.ndarray, time: float, side: Literal["left", "right"]) -> np.ndarray:
+    def until(self, w: np.ndarray, time: float, side: Literal["left", "right"] = "right") -> np.ndarray:
         """Return G(time), (draw, 1), with those who are censored at that very time ("right") or without ("left")."""
         return self.steps(w)[:, [np.searchsorted(self.time, time, side)]]
 

@@ -257,6 +257,9 @@ def _decision(analysis: Analysis) -> Iterator[str]:
         f"{' with what was adjusted after it' if analysis.adjust is not None else ''}, made again in every draw, was "
         f"judged by every metric{values and ': '}{values}."
     )
+    again = [float(one["estimate"]) for one in parts if one["metric"] == analysis.metric.name]
+    if analysis.adjust is None and any(value != float(analysis.winner["estimate"]) for value in again):
+        yield f"One set of draws serves all of these, so that {analysis.name} differs from the estimate with its own."
     if "threshold" in found:
         yield f"The threshold is {float(found['threshold']):.4g} on all samples and was learned again in every draw."
 

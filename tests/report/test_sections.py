@@ -154,6 +154,12 @@ def test_several_metrics_of_one_decision_lead(tmp_path):
     assert "subgroup=&#39;site&#39;" in page
 
 
+def test_two_estimates_of_one_metric_are_explained():
+    said = "so that AUC differs from the estimate with its own"
+    assert said in cs.report_text(probability_cube(), ["auc", "brier"], times=60)  # draws are not within class
+    assert said not in cs.report_text(probability_cube(), ["auc", "sensitivity"], times=60)
+
+
 def test_one_metric_is_no_list():
     found = Analysis(probability_cube(), "auc", times=60)
     assert found.decision is None
