@@ -466,11 +466,12 @@ def winners(
 
     Ties go to the first column; with the `hashes` of the names to the smallest key of name, draw and seed.
     """
-    gaps = np.isnan(criterion)
-    values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-    first = np.argmax(values, axis=1)
-    top = values[np.arange(len(first)), first]
-    best = np.where(gaps.all(axis=1), np.nan, top)
+    values, first, draw = criterion, np.argmax(criterion, axis=1), np.arange(len(criterion))
+    best = values[draw, first]
+    if np.isnan(best).any():  # what argmax finds first
+        values = np.where(np.isnan(criterion), -np.inf, criterion)
+        first = np.argmax(values, axis=1)
+        best = np.where(np.isnan(criterion).all(axis=1), np.nan, values[draw, first])
     if hashes is None:
         return first, best, np.zeros(len(first), np.uint64)
     index = break_ties(values, best, first, hashes, draws, seed)
