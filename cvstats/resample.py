@@ -7,7 +7,6 @@ with B', and nothing depends on blocks, workers or numpy's own stream of integer
 from __future__ import annotations
 
 from copy import copy
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,9 +143,9 @@ class Bootstrap(Draws):
         if self._memory is not None:
             return self._memory.block(start, stop)
         counts = np.empty((stop - start, self.n), self._dtype)
-        for q in range(start // QUANTUM, -(-stop // QUANTUM)):
-            low, high = max(start, q * QUANTUM), min(stop, (q + 1) * QUANTUM)
-            self._fill(counts[low - start : high - start], (q,), low - q * QUANTUM)
+        quanta = range(start // QUANTUM, -(-stop // QUANTUM))
+        inside = [range(max(start - q * QUANTUM, 0), min(stop - q * QUANTUM, QUANTUM)) for q in quanta]
+        self._fill(counts, {(q,): draws for q, draws in zip(quanta, inside, strict=True)})
         redrawn, check = np.zeros(len(counts), int), self.check
         if check is None:
             return counts, redrawn
@@ -159,7 +158,8 @@ class Bootstrap(Draws):
                 break
             for row in bad.tolist():
                 draw = start + row
-                self._fill(counts[row : row + 1], (draw // QUANTUM, draw % QUANTUM, attempt), 0)
+                key = draw // QUANTUM, draw % QUANTUM, attempt
+                self._fill(counts[row : row + 1], {key: range(1)})
             redrawn[bad] += 1
             bad = bad[~check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
@@ -170,40 +170,44 @@ class Bootstrap(Draws):
         if self._hopeful is None:
             trials, self._hopeful = np.empty((QUANTUM, self.n), self._dtype), False
             for attempt in range(QUANTUM):
-                self._fill(trials, (0, QUANTUM, attempt), 0)
+                self._fill(trials, {(0, QUANTUM, attempt): range(QUANTUM)})
                 if check.pair(trials).any():
                     self._hopeful = True
                     break
         return self._hopeful
 
-    def _fill(self, out: np.ndarray, key: tuple[int, ...], skip: int) -> None:
-        """Fill rows with the counts of a stream's draws after the first `skip`, what stays in the cache at a time.
+    def _fill(self, out: np.ndarray, streams: dict[tuple[int, ...], range]) -> None:
+        """Fill rows with the counts of some draws of each stream, as many at a time as stay in the cache.
 
         Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
         """
         units, slots, member = self._units, self._slots, self._member
         step, one = max(1, WORDS // slots), self._dtype(1)  # adding is slow unless it is of one dtype
-        room = np.empty(min(WORDS, len(out) * slots), np.uint64)
-        for start in range(0, len(out), step):
-            rows, first = out[start : start + step], (skip + start) * slots
-            odd = first % 2  # a row may begin in the middle of a 64-bit word
-            if not start or odd:
+        room, done = np.empty(min(2 * max(WORDS, slots), len(out) * slots), np.uint64), 0
+        waiting: list[np.ndarray] = []
+        for key, start in [(key, start) for key, draws in streams.items() for start in draws[::step]]:
+            first, size = start * slots, min(step, streams[key].stop - start) * slots
+            odd = first % 2  # a draw may begin in the middle of a 64-bit word
+            if start == streams[key].start or odd:
                 stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
                 stream.advance(first // 2)
+            raw = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")
+            waiting.append(raw[odd : odd + size].reshape(-1, slots))
+            rows = out[done : done + sum(map(len, waiting))]
+            if 2 * len(rows) * slots < WORDS and done + len(rows) < len(out):
+                continue
+            words = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+            place = room[: words.size].reshape(words.shape)
+            np.multiply(words, self._size, out=place, dtype=np.uint64)  # numpy 1 would multiply in 32 bits
+            place >>= np.uint64(32)
+            index = place.view(np.int64)
+            index += units * np.arange(len(rows))[:, None] + (0 if member is None else self._start)
             counts = np.zeros((len(rows), units), self._dtype)
-            for low, high in pairwise([0, *range(WORDS - odd, slots, WORDS), slots]):  # several only of a single row
-                size = len(rows) * (high - low)
-                words = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")[odd : odd + size]
-                odd, index = 0, room[:size].reshape(len(rows), -1)  # numpy 1 would multiply in 32 bits
-                own = self._size if member is None else self._size[low:high]
-                np.multiply(words.reshape(index.shape), own, out=index, dtype=np.uint64)
-                index >>= np.uint64(32)
-                place = index.view(np.int64)
-                place += units * np.arange(len(rows))[:, None] + (0 if member is None else self._start[low:high])
-                np.add.at(counts.reshape(-1), place.reshape(-1), one)
+            np.add.at(counts.reshape(-1), index.reshape(-1), one)
             if member is not None:
                 counts[:, member] = counts.copy()
             rows[:] = counts if self.group is None else counts[:, self.group]
+            done, waiting = done + len(rows), []
 
 
 class Memory(Draws):
@@ -219,9 +223,13 @@ class Memory(Draws):
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
         first, last = start // PIECE, -(-stop // PIECE)
-        for number in range(first, last):
-            if number not in self._pieces:
-                self._pieces[number] = self.draws.block(number * PIECE, min((number + 1) * PIECE, self.times))
+        lost = [number for number in range(first, last) if number not in self._pieces]
+        if lost:
+            low = lost[0] * PIECE
+            made = self.draws.block(low, min((lost[-1] + 1) * PIECE, self.times))
+            for at in (number * PIECE for number in lost):
+                counts, redrawn = (part[at - low : at - low + PIECE] for part in made)
+                self._pieces[at // PIECE] = counts, redrawn
         wanted = slice(start - first * PIECE, stop - first * PIECE)
         pieces = zip(*(self._pieces[number] for number in range(first, last)), strict=True)
         counts, redrawn = (np.concatenate(each)[wanted] for each in pieces)

@@ -456,10 +456,12 @@ def winners(
 
     Ties go to the first column; with the `hashes` of the names to the smallest key of name, draw and seed.
     """
-    gaps = np.isnan(criterion)
-    values = np.where(gaps, -np.inf, criterion) if gaps.any() else criterion
-    index = np.argmax(values, axis=1)
-    best = np.where(gaps.all(axis=1), np.nan, values[np.arange(len(index)), index])
+    values, index, draw = criterion, np.argmax(criterion, axis=1), np.arange(len(criterion))
+    best = values[draw, index]
+    if np.isnan(best).any():  # what argmax finds first
+        values = np.where(np.isnan(criterion), -np.inf, criterion)
+        index = np.argmax(values, axis=1)
+        best = np.where(np.isnan(criterion).all(axis=1), np.nan, values[draw, index])
     if hashes is None:
         return index, best, np.zeros(len(index), np.uint64)
     reached = values == best[:, None]

@@ -118,10 +118,19 @@ def _on_dask(whole: xr.DataArray, folder: Path, entries: list[Entry]) -> Any:
     blocks = []
     for start, stop in pairwise(edges):
         some = [entry for entry, has in zip(entries, holds[:, start], strict=True) if has]
-        blocks.append(partial(filled, whole.isel(configuration=slice(start, stop)), folder, some))
+        names = {dim: whole.indexes[dim] for dim in whole.dims} | {
+            "configuration": whole.indexes["configuration"][start:stop]
+        }
+        blocks.append(partial(_block, names, whole.dtype, folder, some))
     return delayed_columns(
         blocks, np.diff(edges).tolist(), whole.shape, whole.get_axis_num("configuration"), whole.dtype
     )
+
+
+def _block(names: dict[Any, pd.Index], dtype: Any, folder: Path, entries: Sequence[Entry]) -> np.ndarray:
+    """Return the predictions of some parts in the cells that have these names: all that workers need to receive."""
+    blank = np.broadcast_to(np.zeros((), dtype), [len(index) for index in names.values()])
+    return filled(xr.DataArray(blank, names, list(names), "prediction"), folder, entries)
 
 
 def filled(whole: xr.DataArray, folder: Path, entries: Sequence[Entry]) -> np.ndarray:

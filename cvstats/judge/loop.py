@@ -260,14 +260,15 @@ class Choose:
                 )
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
                 first = select_best(out.score, direction=self.metric.direction) if self.anchored else None
+                centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
-                gap = score - np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
-                gap = gap if out.usable[now].all() else np.where(out.usable[now][:, None], gap, 0.0)
-                for total in out.deviation:  # of the deviation, then of its square: quantum by quantum, as in any batch
-                    for row in np.add.reduceat(gap, np.arange(0, len(gap), QUANTUM), axis=0):
-                        total += row
-                    gap *= gap
+                gap = np.zeros((-(-len(score) // QUANTUM), QUANTUM, max(m, 2)))  # a single column is added up otherwise
+                rows = gap.reshape(-1, gap.shape[2])[: len(score), :m]
+                np.subtract(score, centre, out=rows)
+                rows[~out.usable[now]] = 0.0
+                for part in zip(np.einsum("qbm->qm", gap), np.einsum("qbm,qbm->qm", gap, gap), strict=True):
+                    out.deviation[:] += np.stack(part)[:, :m]  # quantum by quantum, as in any batch
             if not best_wins:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
@@ -364,7 +365,7 @@ def spans(
     n, m = block.p.shape[-3:-1]
     wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (512, n + 2 * m)
     if wide == 512 and n * m <= CACHED:  # what a block of draws makes stays in the cache, else what it is made of does
-        wide = max(128, CACHED // 4 // width)
+        wide = max(256, CACHED // 4 // width)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):

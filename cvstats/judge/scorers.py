@@ -184,4 +184,5 @@ class _Mix:
         scorer = SumKernel(self.metric, block, float(block.n))
         mine = np.ascontiguousarray(self.weight[block.rows][:, columns].T)
         labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
-        return [(values * mine).sum(axis=1) / scorer.divisor for values in scorer.parts], labels
+        parts = zip(scorer.rows, scorer.parts, strict=False)
+        return [(values * mine[:, rows]).sum(axis=1) / scorer.divisor for rows, values in parts], labels

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
-MANY = 8  # classes
+MANY, FIRST = 8, 16  # classes, and samples of a class that are looked at first
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -165,23 +165,30 @@ class LabelCheck:
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
+        if self.requires in CLASS_NEEDS and 0 < len(codes := self.codes()) <= MANY:
+            each = [self._some(weights, np.flatnonzero(self.y == code)) for code in codes]
+            return np.asarray(np.all(each, axis=0))
         w = weights if self.weight is None else weights * self.weight
-        if self.requires in CLASS_NEEDS and (codes := self.codes()):
-            if len(codes) > MANY:  # linear in the classes, as a product with all of them would not be
-                order = np.argsort(self.y, kind="stable")
-                first = np.searchsorted(self.y[order], [*codes, len(codes)])
-                if (first[1:] == first[:-1]).any():
-                    return np.zeros(len(w), bool)
-                return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
-            kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
-            member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
-            return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))
+        if self.requires in CLASS_NEEDS and codes:  # linear in the classes
+            order = np.argsort(self.y, kind="stable")
+            first = np.searchsorted(self.y[order], [*codes, len(codes)])
+            if (first[1:] == first[:-1]).any():
+                return np.zeros(len(w), bool)
+            return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
         if self.requires == "spread":  # some label differs from the first
             there = w > 0
             first = self.y[np.argmax(there, axis=1)]
             return np.asarray(np.any(there & (self.y != first[:, None]), axis=1))
-        some = np.any(w, axis=1)
+        some = w.max(axis=1, initial=0) > 0
         return np.asarray(some & self._comparable(w) if self.requires == "pairs" else some)
+
+    def _some(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return which rows of `weights` give some of the samples `rows` weight: most give it to one of the first."""
+        scale = np.ones(1, np.uint8) if self.weight is None else self.weight[rows]
+        there = np.asarray((weights[:, rows[:FIRST]] * scale[..., :FIRST]).any(axis=1))
+        if not there.all():
+            there[~there] = (weights[~there][:, rows] * scale).any(axis=1)
+        return there
 
     def _comparable(self, w: np.ndarray) -> np.ndarray:
         """Return whether some observed event is followed by a later (or equally late, censored) sample."""

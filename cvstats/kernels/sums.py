@@ -60,7 +60,10 @@ class SumKernel(Kernel):
     Attributes
     ----------
     parts, labels
-        Ingredients of predictions (column, n) and of labels alone (1 or column, n), case weights included.
+        Ingredients of predictions (column, n) and of labels alone (1 or column, n), case weights included. Those of a
+        class hold its samples only, so that many classes take no more products than few.
+    rows
+        Which samples each of the parts and then of the labels holds.
     divisor
         What turns sums of `parts` into sums over samples.
     """
@@ -84,9 +87,14 @@ class SumKernel(Kernel):
         labels = [part[None] if part.ndim == 1 and present is None else self._wide(part, present) for part in labels]
         if problem.weight is not None:
             parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))
-        self.parts, self.labels = ([on_grid(part, total) for part in some] for some in (parts, labels))
-        self.dtype = np.result_type(*self.parts, *self.labels)
-        self.parts = [part.astype(self.dtype, copy=False) for part in self.parts]
+        self.rows, every = [], []
+        for part in (*parts, *labels):
+            rows, some = _counting(part) if len(parts) > 1 else (slice(None), part)
+            self.rows.append(rows)
+            every.append(on_grid(some, total))
+        self.dtype = np.result_type(*every)
+        self.parts = [part.astype(self.dtype, copy=False) for part in every[: len(parts)]]
+        self.labels = every[len(parts) :]
         self.exact = metric.linear and bool(metric.monotone) and len(self.labels[0]) == 1
 
     def _ingredients(self, problem: Problem, gaps: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -149,11 +157,13 @@ class SumKernel(Kernel):
         weights = weights.astype(float if weights.dtype.kind == "f" else self.dtype, copy=False)
         step = self.m if self.exact else max(1, TILE // max(1, len(weights) * self.width))
         score = np.empty((0 if self.exact else len(weights), self.m))
+        each = [weights[:, rows] for rows in self.rows]
         for start in range(0, self.m, step):
             some = slice(start, min(start + step, self.m))
             columns = slice(start * self.width, some.stop * self.width)
-            sums = [weights @ part[columns].T for part in self.parts]
-            labels = [weights @ (part if len(part) == 1 else part[columns]).T for part in self.labels]
+            sums = [w @ part[columns].T for w, part in zip(each, self.parts, strict=False)]
+            own = (part if len(part) == 1 else part[columns] for part in self.labels)
+            labels = [w @ part.T for w, part in zip(each[len(sums) :], own, strict=True)]
             table = self._formula(sums, labels)
             if self.exact:  # all in one step
                 return (sums[0] if self.metric.monotone > 0 else -sums[0]), table
@@ -165,15 +175,15 @@ class SumKernel(Kernel):
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         out = np.empty(len(index))
-        step = max(1, TILE // max(1, self.width * weights.shape[1]))
+        step = max(1, TILE // max(1, self.width * max(part.shape[1] for part in self.parts)))
         for start in range(0, len(index), step):
             now = slice(start, start + step)
             left, mine = weights[now].astype(float if weights.dtype.kind == "f" else self.dtype), index[now]
-            own = [
-                part if len(part) == 1 or self.m == 1 else part.reshape(self.m, self.width, -1)[mine]
-                for part in (*self.parts, *self.labels)
-            ]
-            each = [left @ part.T if part.ndim == 2 else np.einsum("bn,brn->br", left, part) for part in own]
+            each = []
+            for rows, part in zip(self.rows, (*self.parts, *self.labels), strict=True):
+                shared = len(part) == 1 or self.m == 1
+                own = part if shared else part.reshape(self.m, self.width, -1)[mine]
+                each.append(left[:, rows] @ own.T if shared else np.einsum("bn,brn->br", left[:, rows], own))
             table = self._formula(each[: len(self.parts)], each[len(self.parts) :])
             table = np.broadcast_to(table, (len(left), self.width))
             out[now] = table[:, 0] if self.width == 1 else over_repeats(table, self.begun[mine])
@@ -182,14 +192,23 @@ class SumKernel(Kernel):
     def _formula(self, sums: list[np.ndarray], labels: list[np.ndarray]) -> np.ndarray:
         """Return the metric of sums, in double precision."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            if self.divisor != 1:
-                sums = [np.divide(part, self.divisor, dtype=float) for part in sums]
             sums, labels = ([part.astype(float, copy=False) for part in some] for some in (sums, labels))
-            mean = self.metric.family == "mean"
-            return np.asarray(sums[0] / labels[0] if mean else self.metric.formula(sums, labels))
+            if self.metric.family == "mean":
+                return np.asarray(sums[0] / (labels[0] * self.divisor))
+            sums = sums if self.divisor == 1 else [part / self.divisor for part in sums]
+            return np.asarray(self.metric.formula(sums, labels))
+
+
+def _counting(part: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return the samples that an ingredient (column, n) counts at all, and the ingredient over them."""
+    there = np.asarray(part.any(axis=0))
+    if 2 * np.count_nonzero(there) > len(there):
+        return slice(None), part
+    rows = np.flatnonzero(there)
+    return rows, part[:, rows]
 
 
 def settled(values: np.ndarray) -> np.ndarray:
     """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
-    mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 46)), exponent - 46))
+    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
+    return np.asarray(bits.view(float))

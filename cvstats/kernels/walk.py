@@ -66,8 +66,7 @@ def count(statistic: str, ranking: Ranking, lanes: Lanes, start: int, stop: int)
     """Return (column, draw) of columns `start` to `stop`: twice the Mann-Whitney count, or the sum of precisions."""
     draws = lanes.weights.shape[1]
     if lanes.fast is None and draws < FEW:
-        draw = np.ascontiguousarray(lanes.weights.T, dtype=float)
-        return np.stack([_across(statistic, ranking, start, stop, row) for row in draw], axis=1)
+        return _across(statistic, ranking, start, stop, np.ascontiguousarray(lanes.weights.T, dtype=float))
     out = np.empty((stop - start, draws), lanes.counter)
     if lanes.fast is not None:
         _side_by_side(statistic, ranking, lanes, start, out)
@@ -162,28 +161,26 @@ def _total(members: list[int], rows: list[np.ndarray], out: np.ndarray) -> np.nd
 
 
 def _across(statistic: str, ranking: Ranking, start: int, stop: int, weights: np.ndarray) -> np.ndarray:
-    """Return the counts of columns `start` to `stop` under a single weight vector (n,)."""
-    size = len(ranking.rows)
-    out = np.zeros(stop - start)
-    step = max(1, TILE // 8 // max(1, size))  # a dozen arrays of this size
+    """Return the counts (column, draw) of columns `start` to `stop` under a few weight vectors (draw, n)."""
+    draws, size = weights.shape
+    out = np.zeros((stop - start, draws))
+    area = _area if statistic == "auc" else _precision_area
+    step = max(1, TILE // 8 // max(1, draws * size))  # a dozen arrays of this size
     for at in range(start, stop if size else start, step):
         block = slice(at, min(at + step, stop))
         order = ranking.order[block]
-        ordered = weights[order]
-        ordered[np.arange(size) >= ranking.count[block, None]] = 0.0
+        ordered = weights[:, order]
+        ordered[:, np.arange(size) >= ranking.count[block, None]] = 0.0
         positive = np.where(order < ranking.cut, ordered, 0.0)
         last = None if ranking.last is None else ranking.last[block]
-        area = _area if statistic == "auc" else _precision_area
-        out[at - start : block.stop - start] = area(positive, ordered - positive, last)
+        out[at - start : block.stop - start] = area(positive, ordered - positive, last).T
     return out
 
 
 def _area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
     """Return twice the Mann-Whitney count along the last axis: weights in ascending order, `last` ends tie groups."""
     tp, tn = _at_group_ends(positive, last), _at_group_ends(negative, last)
-    below = np.zeros_like(tn)
-    below[..., 1:] = tn[..., :-1]
-    return np.asarray((np.diff(tp, axis=-1, prepend=0.0) * (tn + below)).sum(axis=-1))
+    return np.asarray((_steps(tp) * (tn + tn - _steps(tn))).sum(axis=-1))
 
 
 def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
@@ -194,7 +191,14 @@ def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray
         end[..., :-1] = last[..., -2::-1]
     tp, fp = _at_group_ends(positive[..., ::-1], end), _at_group_ends(negative[..., ::-1], end)
     precision = tp / np.maximum(tp + fp, TINY)
-    return np.asarray(np.cumsum(np.diff(tp, axis=-1, prepend=0.0) * precision, axis=-1)[..., -1])  # added as by a walk
+    return np.asarray(np.cumsum(_steps(tp) * precision, axis=-1)[..., -1])  # added as by a walk
+
+
+def _steps(total: np.ndarray) -> np.ndarray:
+    """Return what each place adds to a running sum."""
+    out = total.copy()
+    out[..., 1:] -= total[..., :-1]
+    return out
 
 
 def _at_group_ends(weights: np.ndarray, last: np.ndarray | None) -> np.ndarray:

@@ -385,7 +385,7 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
     """Return the variables that every bootstrap estimate reports, and keep in mind what must be said of it."""
     out, choice = run.out, run.choice
     units = {"group", run.subgroup.name} if run.subgroup is not None and run.subgroup.grouped else set()
-    known = cube.drop_vars(units, errors="ignore")  # samples are then the units, not groups
+    known = cube.drop_vars(units, errors="ignore") if units else cube  # samples are then the units, not groups
     asked.cells.append((known, out.problem, asked.by, choice.scores))
     total, lost = len(out.usable), int((~out.usable).sum())
     if lost:

@@ -495,3 +495,15 @@ def test_appending_needs_labels(tmp_path):
         with pytest.raises(InputError, match=r"every dimension needs labels; 'trial' has none"):
             write_cube(cube, tmp_path / "x.cube", append=append)
     assert not list(tmp_path.iterdir())
+
+
+def test_workers_receive_names_not_numbers(tmp_path):
+    """A blank cube beside every block would make what is sent as large as the cube."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    p = np.random.default_rng(1).random((400, 60))
+    cube = as_cube(p, np.arange(400) % 2)
+    write_cube(cube.chunk(configuration=20), tmp_path / "x.cube")
+    lazy = read_cube(tmp_path / "x.cube", chunks={})
+    sent = len(cloudpickle.dumps(dict(lazy.data.__dask_graph__())))
+    assert sent < lazy.nbytes / 4
+    np.testing.assert_array_equal(lazy.values, cube.values)
