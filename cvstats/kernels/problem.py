@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
 MANY = 8  # classes
+GLANCE = 32  # samples of a class that are looked at first
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -173,15 +174,24 @@ class LabelCheck:
                 if (first[1:] == first[:-1]).any():
                     return np.zeros(len(w), bool)
                 return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
-            kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
-            member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
-            return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))
+            if w.shape[1] <= GLANCE**2:
+                return self._every_class(w, codes)
+            few = [np.flatnonzero(self.y == code)[:GLANCE] for code in codes]
+            good = np.logical_and.reduce([(w[:, columns] > 0).any(axis=1) for columns in few])
+            good[~good] = self._every_class(w[~good], codes)
+            return np.asarray(good)
         if self.requires == "spread":  # some label differs from the first
             there = w > 0
             first = self.y[np.argmax(there, axis=1)]
             return np.asarray(np.any(there & (self.y != first[:, None]), axis=1))
         some = np.any(w, axis=1)
         return np.asarray(some & self._comparable(w) if self.requires == "pairs" else some)
+
+    def _every_class(self, w: np.ndarray, codes: list[int]) -> np.ndarray:
+        """Return which rows of weights hold a sample of every class."""
+        kind: Any = np.float64 if w.dtype.kind == "f" else np.float32
+        member = np.stack([self.y == code for code in codes], axis=1, dtype=kind)
+        return np.asarray(np.all(w.astype(kind, copy=False) @ member > 0, axis=1))
 
     def _comparable(self, w: np.ndarray) -> np.ndarray:
         """Return whether some observed event is followed by a later (or equally late, censored) sample."""
