@@ -23,7 +23,7 @@ TESTS = {
     "none": "none",
 }
 SHIFT = ("statistic", "df", "p_value", "effect")
-CELLS = 2_000_000  # numbers ranked at a time
+CELLS = 2_000_000  # numbers ranked or hashed at a time
 
 
 def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
@@ -273,11 +273,12 @@ def _first_alike(cube: xr.DataArray) -> np.ndarray:
 
 def _digests(cube: xr.DataArray) -> xr.DataArray:
     """Return a 128-bit hash of each configuration's predictions; minus zero is zero and all NaN are one."""
-    values = cube.transpose("configuration", ...).values
-    keys = []
-    for column in values:
-        plain = np.where(np.isnan(column), np.nan, column + 0.0)
-        keys.append(hashlib.blake2b(np.ascontiguousarray(plain).data, digest_size=16).hexdigest())
+    values, keys = cube.transpose("configuration", ...).values, []
+    step = max(1, CELLS // max(1, values[:1].size))
+    for start in range(0, len(values), step):
+        block = np.ascontiguousarray(values[start : start + step]) + 0.0
+        block[np.isnan(block)] = np.nan
+        keys += [hashlib.blake2b(column.data, digest_size=16).hexdigest() for column in block]
     return xr.DataArray(np.array(keys, object), dims="configuration")
 
 

@@ -235,6 +235,9 @@ class Memory(Draws):
         counts, redrawn = (np.concatenate(each)[wanted] for each in pieces)
         return counts, redrawn
 
+    def _over(self, rows: np.ndarray) -> Draws:
+        return Memory(self.draws.on(rows))
+
 
 class Given(Draws):
     """Draws supplied by the caller: used as they are, never drawn again."""
@@ -265,6 +268,10 @@ class Part(Draws):
         """Return weights (draw, n) of draws `start` to `stop` of these and how often each was drawn again."""
         counts, redrawn = self.draws.block(self.start + start, self.start + stop)
         return (counts == 0).view(np.uint8) if self.left_out else counts, redrawn
+
+    def remembered(self) -> Draws:
+        """Return the same, kept while they take little though all draws might not."""
+        return Memory(self) if self.times * self.n <= REMEMBERED else self
 
     def _over(self, rows: np.ndarray) -> Draws:
         return Part(self.draws.on(rows), self.start, self.start + self.times, left_out=self.left_out)

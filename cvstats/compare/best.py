@@ -20,6 +20,7 @@ from cvstats.resample import given_draws, make_draws, unit_count
 from .contrasts import check_draws
 
 BLOCK = 64  # draws compared at a time
+FEW = 16  # columns whose standard errors are made at a time
 
 
 def best_set(
@@ -156,7 +157,7 @@ def distances(
     p_value = np.ones(len(score))
     inside, floor = np.arange(len(score)), 0.0
     while True:
-        p_value[inside] = np.maximum(step_down(centred[:, inside], statistic[inside]), floor)
+        p_value[inside] = np.maximum(step_down(np.take(centred, inside, axis=1), statistic[inside]), floor)
         stay = p_value[inside] > 1 - level
         if stay.all() or not stay.any():
             return gap, error, statistic, p_value
@@ -181,7 +182,7 @@ def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
         part, own = centred[rows], error[which[rows]]
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = np.where(own > 0, (part.max(axis=1, keepdims=True) - part) / own, 0.0)
-        running = np.maximum.accumulate(distance[:, order], axis=1)[:, ends]
+        running = np.take(np.maximum.accumulate(np.take(distance, order, axis=1), axis=1), ends, axis=1)
         above += (running >= statistic - 1e-12).sum(axis=0)
     p_value = (1 + above) / (1 + len(centred))
     down = order[::-1]
@@ -192,6 +193,12 @@ def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
 def spreads(centred: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the standard error of the difference between each of `columns` and every column; rounding becomes 0."""
     variance = np.einsum("ij,ij->j", centred, centred)
-    total = variance[columns][:, None] + variance
-    squares = total - 2 * (centred[:, columns].T @ centred)
-    return np.sqrt(np.where(squares > 1e-12 * total, squares, 0.0) / len(centred))
+    squares = np.empty((len(columns), len(variance)))
+    for start in range(0, len(columns), FEW):  # what is made of a few stays in the cache
+        some, part = columns[start : start + FEW], squares[start : start + FEW]
+        total = variance[some][:, None] + variance
+        np.matmul(np.take(centred, some, axis=1).T, centred, out=part)
+        np.subtract(total, 2 * part, out=part)
+        part[part <= 1e-12 * total] = 0.0
+        np.sqrt(part / len(centred), out=part)
+    return squares

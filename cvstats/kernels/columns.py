@@ -1,12 +1,12 @@
 """Numbers that describe a whole column of predictions, many at once: points of curves, and fits of calibration.
 
 Each function takes labels and predictions of one column (n,), weights (draw, n) and where (g,) it is asked; it returns
-(draw, g). Weights count as repeated rows.
+(draw, g). Weights count as repeated rows. Any order of samples will do; where predictions ascend already it is quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 CELLS = 400_000  # numbers in an intermediate array
+WEIGHTS = 1_000_000  # weights of a block of draws, as real numbers
 NEAR = 1e-12  # of rates that are the same but for rounding
 POOLED, GROUPS = 1000, 500  # samples beyond which a smooth curve pools neighbours, and to how many
 SPAN = 2 / 3  # share of the samples that a local fit uses
@@ -55,38 +56,46 @@ class ColumnKernel(Kernel):
 
     def _column(self, j: int, weights: np.ndarray) -> np.ndarray:
         """Return the mean over the repeats in which the configuration predicted anything."""
-        y = self.problem.y if self.problem.y.ndim == 1 else self.problem.y[:, j]
-        w = weights.astype(float) if self.problem.weight is None else weights * self.problem.weight
-        each = []
+        y, case = (self.problem.y if self.problem.y.ndim == 1 else self.problem.y[:, j]), self.problem.weight
+        step, each = max(1, WEIGHTS // max(1, len(y))), []
         for there, p in zip(self.present[:, j].T, self.p[:, j].T.astype(float), strict=True):
-            if there.any():
+            if not there.any():
+                continue
+            order, blocks = np.argsort(p, kind="stable")[: np.count_nonzero(there)], []  # once for all draws
+            for start in range(0, max(1, len(weights)), step):
+                w = np.take(weights[start : start + step], order, axis=1)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    each.append(self.describe(y[there], p[there], w[:, there]))
-        size = len(w), len(self.metric.at) if self.metric.curve else 1
+                    w = w.astype(float) if case is None else w * case[order]
+                    blocks.append(self.describe(y[order], p[order], w))
+            each.append(np.concatenate(blocks) if len(blocks) > 1 else blocks[0])
+        size = len(weights), len(self.metric.at) if self.metric.curve else 1
         value = np.mean(each, axis=0) if each else np.full(size, np.nan)
         return np.asarray(value if value.shape[1] > 1 else value[:, 0])
 
 
-def _steps(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of positives and of negatives above each distinct prediction, from nothing to everything."""
+def _steps(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the weight of positives and of negatives above each distinct prediction, from nothing to everything."""
     order = np.argsort(-p, kind="stable")
     ends = np.append(p[order][1:] != p[order][:-1], True)
-    v, positive = w[:, order], y[order] == 1
-    table = np.zeros((2, len(w), 1 + int(ends.sum())))
-    for part, own in zip(table, (positive, ~positive), strict=True):
-        part[:, 1:] = np.cumsum(v * own, axis=1)[:, ends]
-    return table[0], table[1]
+    corner, positive = np.append(0, 1 + np.flatnonzero(ends)), y[order] == 1
+    above = np.zeros((2, 1 + len(order)))  # of one draw, so that it stays in the cache
+    for row in w:
+        v = row[order]
+        for part, own in zip(above, (positive, ~positive), strict=True):
+            np.cumsum(v * own, out=part[1:])
+        tp, fp = above if len(corner) == above.shape[1] else above[:, corner]
+        yield tp, fp
 
 
-def _polygon(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return false and true positive rates of the corners of the ROC curve."""
-    tp, fp = _steps(y, p, w)
-    return fp / fp[:, -1:], tp / tp[:, -1:]
+def _polygon(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield false and true positive rates of the corners of the ROC curve."""
+    for tp, fp in _steps(y, p, w):
+        yield fp / fp[-1], tp / tp[-1]
 
 
 def sensitivity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the height of the ROC curve at false positive rates; the top of a vertical step."""
-    return np.array([_height(x, height, at)[0] for x, height in zip(*_polygon(y, p, w), strict=True)])
+    return np.array([_height(x, height, at)[0] for x, height in _polygon(y, p, w)])
 
 
 def _height(x: np.ndarray, height: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +116,7 @@ def specificity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) 
 def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the area under the ROC curve between the two false positive rates `at`, as one number."""
     areas = []
-    for x, height in zip(*_polygon(y, p, w), strict=True):
+    for x, height in _polygon(y, p, w):
         before = np.append(0.0, np.cumsum(np.diff(x) * (height[1:] + height[:-1]) / 2))
         top, left = _height(x, height, at)
         areas.append(before[left] + np.maximum(at - x[left], 0.0) * (height[left] + top) / 2)
@@ -117,7 +126,7 @@ def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) ->
 def precision_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the precision at the strictest threshold that has something above it and reaches a recall."""
     out = np.empty((len(w), len(at)))
-    for row, (tp, fp) in enumerate(zip(*_steps(y, p, w), strict=True)):
+    for row, (tp, fp) in enumerate(_steps(y, p, w)):
         first = np.searchsorted(tp + fp, 0.0, side="right")
         place = np.minimum(np.maximum(np.searchsorted(tp, (at - NEAR) * tp[-1]), first), len(tp) - 1)
         out[row] = tp[place] / (tp[place] + fp[place])
@@ -126,8 +135,12 @@ def precision_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) ->
 
 def net_benefit(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the net benefit of treating above each of the thresholds."""
-    gain = np.where((y == 1)[:, None], 1.0, -at / (1 - at))
-    return np.asarray(w @ np.where(p[:, None] > at, gain, 0.0) / w.sum(axis=1, keepdims=True))
+    rank, size = np.argsort(at, kind="stable"), 1 + len(at)
+    place = np.searchsorted(at[rank], p) + size * (y == 1)  # how many thresholds lie below, and the class
+    table = np.array([np.bincount(place, row, 2 * size) for row in w]).reshape(len(w), 2, size)
+    above = np.empty((len(w), 2, len(at)))
+    above[..., rank] = np.cumsum(table[..., :0:-1], axis=2)[..., ::-1]
+    return np.asarray((above[:, 1] - above[:, 0] * at / (1 - at)) / table.sum(axis=(1, 2))[:, None])
 
 
 def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -137,9 +150,10 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
     `POOLED` samples are pooled with their neighbours first, to about `GROUPS` that are alike in rank and prediction.
     """
     order = np.argsort(p, kind="stable")
-    p, w, events = p[order], w[:, order], w[:, order] * y[order]
-    there = w > 0
-    wide = np.where(there, p, -np.inf).max(axis=1) - np.where(there, p, np.inf).min(axis=1)
+    p, w = p[order], np.take(w, order, axis=1)
+    there, events = w > 0, w * y[order]
+    first, last = there.argmax(axis=1), there.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+    wide = np.where(there.any(axis=1), p[last] - p[first], -np.inf)
     if len(p) > POOLED:
         place = np.arange(len(p)) / len(p) + (p - p[0]) / max(p[-1] - p[0], np.finfo(float).tiny)
         starts = np.unique(np.floor(place / 2 * GROUPS), return_index=True)[1]
@@ -219,7 +233,7 @@ def ici(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarr
 def predicted_quantile(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return quantiles (type 7) of the predictions."""
     order = np.argsort(p, kind="stable")
-    ordered, running = p[order], np.cumsum(w[:, order], axis=1)
+    ordered, running = p[order], np.cumsum(np.take(w, order, axis=1), axis=1)
     out = np.empty((len(w), len(at)))
     for row, sums in enumerate(running):
         place = np.maximum(sums[-1] - 1, 0.0) * at

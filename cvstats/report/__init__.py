@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -228,6 +229,11 @@ def template_engine() -> tuple[Template, str, str]:
             import_module(name)
         except ImportError as error:
             raise ImportError(f'reports need {name.split(".")[0]}: pip install "cvstats[report]"') from error
+    return _compiled()
+
+
+@cache
+def _compiled() -> tuple[Template, str, str]:
     import jinja2
 
     folder = files("cvstats") / "templates"

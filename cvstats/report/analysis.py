@@ -256,8 +256,20 @@ class Analysis:
     @cached_property
     def tables(self) -> Tables:
         """The scores of all configurations in and out of the shared draws; of the first, when all would take long."""
-        draws = self.draws if self.few == self.times else Part(self.draws, 0, self.few)
+        draws = self.draws if self.few == self.times else self.first_draws
         return score_tables(self.cube, self.metric, draws)
+
+    @cached_property
+    def first_draws(self) -> Draws:
+        """The first of the draws, for what would take long with all of them."""
+        return Part(self.draws, 0, min(self.times, FEW_DRAWS)).remembered()
+
+    @cached_property
+    def first_plain_draws(self) -> Draws:
+        """The first of those without strata."""
+        if not self.within_class:
+            return self.first_draws
+        return Part(self.plain_draws, 0, min(self.times, FEW_DRAWS)).remembered()
 
     @property
     def few(self) -> int:

@@ -12,7 +12,6 @@ import xarray as xr
 from cvstats._check import InputError, listened
 from cvstats.curves import calibration_curve, decision_curve, roc_curve
 from cvstats.plot.curves import plot_calibration, plot_decision, plot_roc
-from cvstats.resample import Part
 from cvstats.tables.words import count
 
 from .analysis import FEW_DRAWS, Analysis
@@ -50,10 +49,8 @@ def curve_blocks(analysis: Analysis) -> list[Block]:
         if kind not in kinds.split():
             continue
         try:
-            shared = analysis.draws if compute is roc_curve else analysis.plain_draws
-            curve = listened(
-                [], partial(compute, analysis.contenders, by=analysis.metric, draws=Part(shared, 0, times), **how)
-            )
+            shared = analysis.first_draws if compute is roc_curve else analysis.first_plain_draws
+            curve = listened([], partial(compute, analysis.contenders, by=analysis.metric, draws=shared, **how))
         except InputError:  # such as a metric of the user that no list takes
             continue
         if np.isfinite(curve["estimate"].values).any():

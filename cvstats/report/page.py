@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from cvstats.plot.style import figure_class
 from cvstats.tables.render import Grid
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE, NARROW = 7.4, 3.75  # inches; a desktop column and a phone held upright
+MARGIN = 3  # points around a figure
 _OPENING = re.compile(r"<svg[^>]*?viewBox=\"([^\"]+)\"[^>]*>")
 _REFERENCE = re.compile(r"#([\w.-]+)")
 _ID = re.compile(r' id="([^"]*)"')
@@ -78,6 +81,7 @@ class Drawing:
     def svg(self, narrow: bool) -> str:
         """Return the figure for a phone or for a desktop."""
         import matplotlib as mpl
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
 
         name = f"cvstats-{self.name}-{'narrow' if narrow else 'wide'}"
         settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9.5, "hatch.linewidth": 0.6}
@@ -85,15 +89,37 @@ class Drawing:
             mpl.rcdefaults()  # whatever the user's matplotlibrc says: the same page for everybody
             mpl.rcParams.update(settings)  # type: ignore[arg-type]
             warnings.filterwarnings("ignore", message=r"Glyph \d+")  # the browser has the glyph
-            warnings.filterwarnings("ignore", message=".*constrained_layout not applied.*")
-            figure = figure_class()(figsize=(NARROW if narrow else WIDE, self.height[narrow]), layout="constrained")
+            size = (NARROW if narrow else WIDE, self.height[narrow])
+            figure = figure_class()(figsize=size, dpi=FigureCanvasSVG.fixed_dpi)
             figure.patch.set_alpha(0)
             ax = figure.subplots()
             ax.patch.set_alpha(0)
             self.draw(ax, narrow)
+            spread(ax)
             out = io.StringIO()
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+            canvas: Any = FigureCanvasSVG(figure)
+            canvas.print_svg(out, metadata={"Date": None, "Creator": None})
         return inline(out.getvalue())
+
+
+def spread(ax: Axes) -> None:
+    """Give the only axes of a figure all the room that names and legend leave.
+
+    Constrained layout measures everything twice, and savefig() then draws everything once without need. Here it is
+    measured again only when the axes have other ticks in their new size.
+    """
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    for _ in range(2):
+        room, inside, box = np.array(figure.bbox.max), ax.bbox.frozen(), ax.get_tightbbox(for_layout_only=True)
+        ticks = [axis.get_majorticklocs() for axis in (ax.xaxis, ax.yaxis)]
+        assert box is not None
+        low, high = np.subtract(inside.min, box.min) + MARGIN, room - np.subtract(box.max, inside.max) - MARGIN
+        if (high <= low).any():
+            return  # names leave no room
+        ax.set_position((*(low / room), *((high - low) / room)))
+        if all(map(np.array_equal, ticks, (ax.xaxis.get_majorticklocs(), ax.yaxis.get_majorticklocs()))):
+            return
 
 
 Block = str | Listing | Rows | Copied | Drawing  # a string is a paragraph

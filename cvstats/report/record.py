@@ -132,11 +132,11 @@ def versions() -> dict[str, str]:
 
 def numbers_of(analysis: Analysis) -> dict[str, Any]:
     """Return every number that a report shows, in full precision."""
-    names = [str(plain(name)) for name in analysis.cube["configuration"].values]
+    names = analysis.cube["configuration"].values
     columns = {"score": analysis.scores.values, "win_rate": analysis.winner["win_rate"].values}
     if analysis.best is not None:
         columns["in_set"] = analysis.best["in_set"].values
-    rows = {names[at]: {key: finite(values[at]) for key, values in columns.items()} for at in listed(analysis)}
+    rows = {str(plain(names[at])): {key: finite(one[at]) for key, one in columns.items()} for at in listed(analysis)}
     curve = analysis.curve
     found = {
         "results": {name: variables_of(out, scalar=True) for name, out in analysis.results.items()},

@@ -12,7 +12,10 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.report import paragraph, render_html, report_html, report_text, sections, write_text
+from cvstats import resample
+from cvstats.judge import loop
+from cvstats.report import analysis as analysis_module
+from cvstats.report import page, paragraph, render_html, report_html, report_text, sections, write_text
 from cvstats.report.analysis import Analysis, default_metric
 from cvstats.report.design import read_facts
 from cvstats.report.methods import references_of
@@ -171,6 +174,39 @@ def test_large_cubes_take_fewer_draws_beside_the_estimate_and_say_so(monkeypatch
         ),
         cs.roc_curve(cube, **how)[["estimate", "conf_low", "naive"]].drop_vars("configuration", errors="ignore"),
     )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_each_bootstrap_is_drawn_once_and_shared(monkeypatch, kept):
+    """A section that draws for itself, or scores everything once more, would show here."""
+    made, passes = [], []
+    fill, choose, score = resample.Bootstrap._fill, loop.Choose.__call__, loop._Score.__call__
+    monkeypatch.setattr(resample.Bootstrap, "_fill", lambda *a: (made.append(len(a[1])), fill(*a))[1])
+    monkeypatch.setattr(loop.Choose, "__call__", lambda *a: (passes.append("choose"), choose(*a))[1])
+    monkeypatch.setattr(loop._Score, "__call__", lambda *a: (passes.append("score"), score(*a))[1])
+    if not kept:  # too many to be remembered, but for the first of them
+        monkeypatch.setattr(analysis_module, "MUCH", 0)
+        monkeypatch.setattr(resample, "REMEMBERED", 200 * 100)
+    cube = cs.example_cube().isel(repeat=0, sample=slice(0, 100))
+    render_html(ReportPage(Analysis(cube, "auc", times=300)))
+    assert sum(made) == 2 * 300 + (0 if kept else 2 * 200)  # within class, and without strata as published
+    assert sorted(passes) == 5 * ["choose"] + ["score"]  # winner, bbc and three curves; one table of all scores
+
+
+def test_nothing_is_cut_off_the_figures(monkeypatch, analysis):
+    seen = []
+
+    def spread(ax):
+        made(ax)
+        box, room = ax.get_tightbbox(), ax.figure.bbox
+        seen.append((box.min >= -0.5).all() and (box.max <= room.max + 0.5).all())
+
+    made = page.spread
+    monkeypatch.setattr(page, "spread", spread)
+    render_html(ReportPage(analysis))
+    render_html(ReportPage(Analysis(cs.example_cube(), "auc", times=100)))
+    assert len(seen) > 12
+    assert all(seen)
 
 
 def test_inline_svg_keeps_only_what_is_used():
