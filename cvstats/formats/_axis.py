@@ -21,16 +21,22 @@ class Axis:
     def codes(self, column: pd.Series, text: bool) -> np.ndarray:
         """Return the number of each row's value, -1 where missing."""
         if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, used = pd.factorize(column.cat.codes.to_numpy())  # a missing value is used as -1
-            values, present = np.asarray(column.cat.categories)[used[used >= 0]], used >= 0
+            codes, values = column.cat.codes.to_numpy(), np.asarray(column.cat.categories)
+            if not _first_seen(codes, len(values)):
+                codes, used = pd.factorize(codes)  # a missing value is used as -1
+                codes = np.where(used == -1, -1, np.cumsum(used >= 0) - 1)[codes] if len(used) else codes
+                values = values[used[used >= 0]]
         else:
             codes, found = pd.factorize(column)
-            values, present = np.asarray(found), np.ones(len(found), bool)
+            values = np.asarray(found)
         kind = "O" if values.dtype.kind in "OUT" else values.dtype.kind
         self.kinds.add("t" if text and kind != "f" else kind)
-        numbers = np.full(len(present) + 1, -1, np.int32)
-        numbers[:-1][present] = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
-        return np.asarray(numbers[codes])
+        new = not self.places
+        numbers = [self.places.setdefault(name, len(self.places)) for name in texts(values)]
+        small = np.min_scalar_type(-1 - len(self.places))
+        if new and len(numbers) == len(self.places):
+            return np.asarray(codes.astype(small, copy=False))
+        return np.array([*numbers, -1], small)[codes]
 
     def values(self, *, ids: bool) -> np.ndarray:
         """Return the distinct values in their natural type; text that came typed as text stays text."""
@@ -49,6 +55,18 @@ class Axis:
         kind: Any = (float if number is np.nan else values.dtype) if numbers else object
         out = np.append(values.astype(kind), number if numbers else text)[codes]
         return np.asarray(out.astype(str) if not numbers and text == "" else out)
+
+
+def _first_seen(codes: np.ndarray, count: int) -> bool:
+    """Return whether so many codes are all used, each for the first time after those before it; -1 is missing."""
+    step = 256
+    blocks, rest = np.split(codes, [len(codes) // step * step])
+    blocks = blocks.reshape(-1, step)
+    grown = np.diff(np.maximum.accumulate(blocks.max(axis=1)), prepend=-1) > 0  # where the highest code is a new one
+    highest = np.maximum.accumulate(np.concatenate([blocks[grown].ravel(), rest]))
+    if not count or not len(highest) or highest[0] > 0 or highest[-1] < count - 1:
+        return False
+    return bool((np.diff(highest).view(f"u{highest.itemsize}") <= 1).all())
 
 
 def same(name: Any, names: dict[str, Any]) -> Any:
