@@ -36,6 +36,7 @@ IDS = re.compile(
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
+TALL = 10  # rows per column from which on looking at each column pays
 PAD = bytes(8)  # so that a word can be read from the last letter on
 MASKS = np.array([(1 << 8 * letters) - 1 for letters in range(9)], np.uint64)
 
@@ -120,6 +121,8 @@ class Cells:
         raw, width, returns = np.frombuffer(block, np.uint8), len(self.header), block.count(b"\r")
         last = raw == ord("\n")
         count = np.count_nonzero(last)
+        if count < TALL * width:
+            return False
         cuts = np.flatnonzero(last | (raw == ord(self.separator))).astype(np.int32)
         if len(cuts) != width * count:
             return False
