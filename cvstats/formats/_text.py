@@ -13,7 +13,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import islice
 from typing import IO, Any
 
@@ -23,12 +22,12 @@ from pandas.api.types import union_categoricals
 
 from cvstats._check import InputError
 
+from ._axis import NA, PAD, Column, fractions_of
 from ._columns import NUMBER
 from ._frames import check_header, empty
 from ._layout import ROW_NAMES
 from ._roles import is_id
 
-NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
     r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
@@ -37,8 +36,6 @@ ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
 TALL = 10  # rows per column from which on looking at each column pays
-PAD = bytes(8)  # so that a word can be read from the last letter on
-MASKS = np.array([(1 << 8 * letters) - 1 for letters in range(9)], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Cells:
         ends = dict(zip(self.header, (table[:, place].copy() for place in range(width - 1)), strict=False))
         ends[self.header[-1]] = end - (returns > 0)
         starts = dict(zip(self.header, [np.append(np.int32(-1), end[:-1]), *ends.values()], strict=False))
-        numbers = {name: _fractions(raw, starts[name] + 1, ends[name]) for name in columns if columns[name].fraction}
+        numbers = {name: fractions_of(raw, starts[name] + 1, ends[name]) for name in columns if columns[name].fraction}
         for name, column in columns.items():
             if column.fraction:
                 column.add_numbers(numbers[name])
@@ -242,110 +239,6 @@ def _fraction(place: int, rows: Sequence[Sequence[str]], decimal: str) -> bool:
     cells = [row[place].strip().replace(decimal, ".") for row in rows[:-1] or rows if place < len(row)]
     cells = [cell for cell in cells if cell not in NA]
     return any(re.search(r"[.eE]", cell) for cell in cells) and all(NUMBER.fullmatch(cell) for cell in cells)
-
-
-class Column:
-    """A column of a table that arrives in blocks: numbers, or the numbers of its distinct texts."""
-
-    def __init__(self, fraction: bool) -> None:
-        self.fraction, self.numbers = fraction, bytearray()
-        self.places: dict[str, int] = {}  # in first-seen order
-        self.codes: list[np.ndarray] = []
-        self.known: dict[Any, int] = {}  # numbers by the words of a text
-
-    def add_numbers(self, numbers: np.ndarray) -> None:
-        """Take in fractions."""
-        self.numbers += np.ascontiguousarray(numbers).data
-
-    def numbers_of(self, texts: Iterable[str]) -> np.ndarray:
-        """Return the numbers of distinct texts."""
-        return self.small([self.places.setdefault(text, len(self.places)) for text in texts])
-
-    def small(self, numbers: list[int]) -> np.ndarray:
-        """Return numbers in as few bytes as all of them need."""
-        return np.array(numbers, np.min_scalar_type(-1 - len(self.places)))
-
-    def cut(self, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
-        """Take in cells that start and end somewhere.
-
-        They are compared as words of eight letters. Few are looked up: of a run only the first cell, and what comes
-        again and again in the same order only once.
-        """
-        n, lengths = len(starts), ends - starts
-        shortest, longest = int(lengths.min()), int(lengths.max())
-        if shortest == longest == 1:
-            self._letters(raw[starts].tobytes())
-            return
-        any_place, words = np.ndarray(len(raw) - 7, "<u8", raw.data, 0, (1,)), []
-        for begin in range(0, max(longest, 1), 8):
-            left: Any = min(longest - begin, 8) if shortest == longest else (lengths - begin).clip(0, 8)
-            words.append(any_place[np.minimum(starts + begin, len(raw) - 8)] & MASKS[left])
-        fresh = np.flatnonzero(reduce(np.logical_or, [word[1:] != word[:-1] for word in words])) + 1
-        runs = np.append(0, fresh) if 4 * len(fresh) < n else None
-        words = words if runs is None else [word[runs] for word in words]
-        again = np.flatnonzero(reduce(np.logical_and, [word == word[0] for word in words]))
-        period, count = int(again[1]) if len(again) > 1 else 0, len(words[0])
-        if not period or not all((word[period:] == word[:-period]).all() for word in words):
-            period = count
-        codes, first = _numbered([word[:period] for word in words])
-        rows = first if runs is None else runs[first]
-        keys: list[Any] = [word[first].tolist() for word in words]
-        keys = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))
-        for row, key in zip(rows, keys, strict=True) if not self.known.keys() >= {*keys} else ():
-            if key not in self.known:
-                text = raw[starts[row] : ends[row]].tobytes().decode()
-                self.known[key] = self.places.setdefault(text, len(self.places))
-        codes = self.small([self.known[key] for key in keys])[codes]
-        codes = codes if period == count else np.resize(codes, count)
-        self.codes.append(codes if runs is None else np.repeat(codes, np.diff(np.append(runs, n))))
-
-    def _letters(self, cells: bytes) -> None:
-        """Take in cells of one letter each."""
-        found, rest = b"", cells
-        while rest:
-            found += bytes(dict.fromkeys(rest[:256]))
-            rest = rest.translate(None, found)
-        numbers = self.numbers_of(found.decode())
-        small = numbers.itemsize == 1
-        table = bytearray(256)
-        for letter, number in zip(found, (numbers if small else np.arange(len(found))).tolist(), strict=True):
-            table[letter] = number
-        codes = np.frombuffer(cells.translate(table), np.int8)
-        self.codes.append(codes if small else numbers[codes])
-
-    def whole(self) -> Any:
-        """Return all cells, and keep none."""
-        if self.fraction:
-            return np.frombuffer(self.numbers)
-        codes, names = np.concatenate(self.codes), [*self.places]
-        self.codes = []
-        if gone := [self.places[word] for word in NA if word in self.places]:
-            kept = np.delete(np.arange(len(names)), gone)
-            numbers = np.full(len(names), -1, codes.dtype)
-            numbers[kept] = np.arange(len(kept))
-            codes, names = numbers[codes], [names[place] for place in kept]
-        return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
-
-
-def _fractions(raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return cells as numbers: to pyarrow they are texts with the rest of the line, which is missing, between them."""
-    from pyarrow import Array, float64, py_buffer, string
-
-    n = len(starts)
-    between = np.empty((n, 2), np.int32)
-    between[:, 0], between[:, 1] = starts, ends
-    buffers = [py_buffer(b"\x55" * (n // 4 + 1)), py_buffer(between), py_buffer(raw)]
-    numbers = Array.from_buffers(string(), 2 * n - 1, buffers, n - 1).cast(float64())
-    return np.frombuffer(numbers.buffers()[1], float, 2 * n - 1)[::2]
-
-
-def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each row of words among the distinct ones in first-seen order, and where each is first."""
-    codes = pd.factorize(words[0])[0]
-    for word in words[1:]:
-        more, others = pd.factorize(word)
-        codes = pd.factorize(codes * len(others) + more)[0]
-    return codes, np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
 def delimited(file: IO[bytes], name: str, encoding: str) -> Cells:
