@@ -19,7 +19,7 @@ import xarray as xr
 from ._check import InputError, check_count, check_option, show
 from .cube.arrays import check_cube
 from .cube.make import as_cube
-from .formats import GUESSED, LAYOUTS, Hints, Layout, Parsed, _report, recognise
+from .formats import GUESSED, LAYOUTS, Hints, Layout, Parsed, Reading, _report, recognise
 from .formats._assemble import Assembly
 from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column
@@ -79,7 +79,7 @@ def read_predictions(
     positive : label, optional
         The positive class, for two classes other than 0/1, booleans and -1/1.
     columns : dict, optional
-        Our names -> the file's column names, where they cannot be told: ``sample``, ``label``, ``prediction``,
+        Our names -> the file's column names, where they cannot be mapped: ``sample``, ``label``, ``prediction``,
         ``configuration``, ``repeat``, ``fold``, ``group``, ``weight``, ``event``. ``prediction`` may be a mapping of
         classes to columns, or a list with one column per configuration; a list or ``"ctd+date"`` for any other name
         stands for columns that together name it. What is not given is found by its name if only one reading is
@@ -173,38 +173,53 @@ def _read_tables(
     """Return the cube of one table or several, and the facts for its load report."""
     rows, found, read_as = Assembly(len(given) > 1), [], dict[str, str]()
     for name, fold, what in given:
+        said = replace(hints, name=name, mapped=frozenset(columns), several=rows.several)
         table = _open(what, name, columns, encoding, budget)
-        said = replace(hints, name=name, mapped=frozenset(columns), several=len(given) > 1)
         with _about(table.name):
-            mapped = check_columns(columns, table)
-            wide = names_in(mapped["prediction"]) if isinstance(mapped.get("prediction"), list) else []
-            table = renamed(table, mapped)
-            reading = recognise(table.columns, format, replace(said, wide=bool(wide)), partial(distinct, table))
-            table = renamed(table, reading.columns)
-            numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
-            if reading.layout.name in ("long", "wide"):
-                guessed = reading.columns.get("prediction")
-                table = narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
-            found.append((table, reading))
-            origin = {**reading.columns, **mapped}
-            for part in _parts(table, reading.layout, said, fold):
-                if numbered:
-                    part.notes.append("the file has no sample ids: samples are numbered by row")
-                    part.read_as.pop("sample", None)
-                rows.add(part)
-                read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
-    with _about("" if rows.several else table.name):
+            found.append(_take_in(rows, table, format, columns, said, fold, read_as))
+        del table  # what is not in the rows is not needed any more
+    with _about("" if rows.several else found[0][0]):
         cube, facts = rows.cube(hints)
-    layouts = list(dict.fromkeys(reading.layout.name for _, reading in found))
+    sources, headers, readings = zip(*found, strict=True)
+    layouts = list(dict.fromkeys(reading.layout.name for reading in readings))
     if len(found) == 1 and layouts == ["long"]:
-        facts["columns"] = table.columns
+        facts["columns"] = headers[0]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    facts |= {"source": ", ".join(table.name for table, *_ in found[:3]) + more, "layout": ", ".join(layouts)}
-    first = found[0][1]
+    facts |= {"source": ", ".join(sources[:3]) + more, "layout": ", ".join(layouts)}
+    first = readings[0]
     facts |= {"title": first.layout.title, "recognised": first.how, "read_as": read_as}
     if first.how == GUESSED:
-        sys.stderr.write(f"cvstats: {found[0][0].name}: {_report.as_sentence(read_as)}\n")
+        sys.stderr.write(f"cvstats: {sources[0]}: {_report.as_sentence(read_as)}\n")
     return cube, facts
+
+
+def _take_in(
+    rows: Assembly,
+    table: Table,
+    format: str,
+    columns: Mapping[str, Any],
+    hints: Hints,
+    fold: int | None,
+    read_as: dict[str, str],
+) -> tuple[str, list[str], Reading]:
+    """Add the rows of a table; return its name, its columns under our names, and how they were recognised."""
+    mapped = check_columns(columns, table)
+    wide = names_in(mapped["prediction"]) if isinstance(mapped.get("prediction"), list) else []
+    table = renamed(table, mapped)
+    reading = recognise(table.columns, format, replace(hints, wide=bool(wide)), partial(distinct, table))
+    table = renamed(table, reading.columns)
+    numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
+    if reading.layout.name in ("long", "wide"):
+        guessed = reading.columns.get("prediction")
+        table = narrowed(table, wide or (guessed if isinstance(guessed, list) else []))
+    origin = {**reading.columns, **mapped}
+    for part in _parts(table, reading.layout, hints, fold):
+        if numbered:
+            part.notes.append("the file has no sample ids: samples are numbered by row")
+            part.read_as.pop("sample", None)
+        rows.add(part)
+        read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
+    return table.name, table.columns, reading
 
 
 @contextmanager

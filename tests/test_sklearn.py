@@ -234,6 +234,22 @@ GridSearchCV(KNeighborsClassifier(), {{"n_neighbors": [1, 5, 15]}}, scoring=scor
     assert cube.n_neighbors.values.tolist() == [1, 5, 15]
 
 
+def test_what_is_recorded_is_predicted_once(tmp_path, monkeypatch):
+    asked, own = [], SVC.decision_function
+
+    def decision_function(self, rows):
+        asked.append(len(rows))
+        return own(self, rows)
+
+    monkeypatch.setattr(SVC, "decision_function", decision_function)
+    scorer = record(tmp_path / "run", "roc_auc", X, Y, CV)
+    search = GridSearchCV(SVC(), {"C": [1, 10]}, scoring=scorer, cv=CV, refit=False)
+    recorded = search.fit(X, Y).cv_results_["mean_test_score"]
+    assert len(asked) == 2 * CV.get_n_splits()
+    plain = search.set_params(scoring="roc_auc").fit(X, Y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(recorded, plain)
+
+
 def test_two_searches_share_a_recording(tmp_path):
     scorer = record(tmp_path / "run", None, X, Y, CV)
     GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, scoring=scorer, cv=CV).fit(X, Y)

@@ -103,7 +103,8 @@ def _infer(data: xr.Variable, label: xr.Variable, found: list[Any]) -> str:
         return "label"
     if values.dtype.kind not in "fiu":
         raise InputError(f"`predictions` have dtype {values.dtype}; give numbers, booleans or class names.")
-    finite = values[np.isfinite(values)]
+    known = np.isfinite(values)
+    finite = values if known.all() else values[known]
     unit = finite.size > 0 and finite.min() >= 0 and finite.max() <= 1
     if "label_class" in data.dims:
         return "probability" if unit and _sum_gap(data) <= SUM_TOLERANCE else "score"

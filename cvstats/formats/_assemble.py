@@ -104,24 +104,33 @@ class Assembly:
     def cube(self, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]]:
         """Return the cube of the rows, and the facts for its load report."""
         first, axes = self.first, self.axes
-        self.codes = {name: np.concatenate(pieces) for name, pieces in self.pieces.items()}
+        self.codes = {name: _joined(pieces) for name, pieces in self.pieces.items()}
         own = self._no_partner()
         if "fold" in self.codes and not {"repeat", "partner"} & {*self.keys}:
             self._tell_repeats_apart()
         self.shape = [len(axes[name].places) for name in self.keys]
         cells, dims, shape = int(np.prod(self.shape)), list(self.keys), list(self.shape)
         self._refuse_sparse(cells)
-        self._refuse_strangers()
+        self.order = order = self._row_order()
+        self.full = full = bool(order) and self.total == cells  # every cell has its row
+        if not full:
+            self._refuse_strangers()
         values, guesses = self._values()
-        place = self._place(self.keys)
-        self._refuse_duplicates(place)
+        if not order:
+            self._refuse_duplicates(self._place(self.keys), cells)
         there = values >= 0 if guesses else ~np.isnan(values)
-        predicted = np.asarray(there.any(axis=1))
-        data = np.full((cells, values.shape[1]), -1 if guesses else np.nan, values.dtype)
-        data[place] = values
-        missing = cells - int(there.all(axis=1).sum())
+        predicted = np.asarray(there.any(axis=1) if there.shape[1] > 1 else there[:, 0])
+        missing = cells - int(np.count_nonzero(there.all(axis=1) if there.shape[1] > 1 else predicted))
         codes = {name: self._once(name, predicted) for name in PER_SAMPLE if name in self.present}
         fold, extras = self._folds(predicted), self._extras()
+        if full:
+            data = np.empty((*shape, values.shape[1]), values.dtype)
+            for place, column in enumerate(values.T):
+                data[..., place] = self._grid(column, dims)
+            data = data.reshape(cells, -1)
+        else:
+            data = np.full((cells, values.shape[1]), -1 if guesses else np.nan, values.dtype)
+            data[self._place(self.keys)] = values
         if "label" in codes and hints.labels is not None:
             raise InputError("the truth is in the file already: leave `labels` (--labels) out, or drop that column.")
         given = {name: axes[name].taken(found, ids=name == "group", text=None) for name, found in codes.items()}
@@ -143,19 +152,24 @@ class Assembly:
         elif None not in first.values:
             data, positive = self._one_class(data, same(next(iter(first.values)), names), positive, distinct)
         coords = {name: axes[name].values(ids=True) for name in self.keys}
+        rows, averaged = sum(part.rows for part in self.parts), any(part.averaged for part in self.parts)
+        first.frame = first.frame.iloc[:0]
+        del values, there
+        for held in (self.parts, self.pieces, self.codes):  # which would be held beside the cube
+            held.clear()
         cube = as_cube(
             xr.DataArray(data.reshape(shape), dims=dims, coords=coords), labels, folds=fold, classes=classes,
             groups=given.get("group"), weights=given.get("weight"), event=given.get("event"),
             kind=hints.kind or first.kind, positive=positive, threshold=first.threshold,
         )  # fmt: skip
         return cube.assign_coords({**own, **extras}), {
-            "rows": sum(part.rows for part in self.parts),
+            "rows": rows,
             "missing_cells": missing,
-            "averaged_repeats": any(part.averaged for part in self.parts),
+            "averaged_repeats": averaged,
             "ignored_columns": list(self.ignored),
             "notes": list(self.notes),
             "blank_rows": int((~predicted).sum()),
-            "row_order": self._row_order(),
+            "row_order": order,
         }
 
     def _no_partner(self) -> dict[str, Any]:
@@ -226,13 +240,24 @@ class Assembly:
 
     def _place(self, order: Sequence[str], stop: int | None = None) -> np.ndarray:
         """Return the place of the rows among all cells, with the dims in an order."""
-        codes = [self.codes[name][:stop] for name in order]
-        return np.ravel_multi_index(codes, [self.shape[self.keys.index(name)] for name in order])
+        sizes = {name: self.shape[self.keys.index(name)] for name in order}
+        kind: Any = np.int32 if np.prod([*sizes.values()]) < 2**31 else np.int64
+        place = np.zeros(len(self.codes[order[0]][:stop]), kind)
+        for name, size in sizes.items():
+            place *= size
+            place += self.codes[name][:stop]
+        return place
+
+    def _grid(self, column: np.ndarray, dims: Sequence[str]) -> np.ndarray:
+        """Return the values of all rows, sorted and complete, over all dims; those of `dims` come first."""
+        grid = column.reshape([self.shape[self.keys.index(name)] for name in self.order])
+        return grid.transpose([self.order.index(name) for name in (*dims, *(k for k in self.keys if k not in dims))])
 
     def _row_order(self) -> list[str]:
         """Return the order of the dims in which the rows are sorted, so that a table can be written as it was read."""
         for order in permutations(self.keys):
-            if all((np.diff(self._place(order, stop)) > 0).all() for stop in (1000, None)):
+            places = (self._place(order, stop) for stop in (1000, None))
+            if all((place[1:] > place[:-1]).all() for place in places):
                 return list(order)
         return []
 
@@ -245,11 +270,13 @@ class Assembly:
                 "what its name says? Map them with columns={...}."
             )
 
-    def _refuse_duplicates(self, place: np.ndarray) -> None:
+    def _refuse_duplicates(self, place: np.ndarray, cells: int) -> None:
         """Raise when two rows predict one cell, and say how to tell them apart."""
-        bad = np.flatnonzero(pd.Series(place).duplicated())
-        if not len(bad):
+        taken = np.zeros(cells, bool)
+        taken[place] = True
+        if np.count_nonzero(taken) == len(place):
             return
+        bad = np.flatnonzero(pd.Series(place).duplicated())
         row, number = bad[0], self._part(bad[0])
         part = self.parts[number]
         what = ", ".join(f"{name} {[*self.axes[name].places][self.codes[name][row]]!r}" for name in self.keys)
@@ -273,13 +300,14 @@ class Assembly:
         columns = [[part.frame[name] for name in part.values.values()] for part in self.parts]
         if all(numeric(column) for part in columns for column in part):
             single = all(column.dtype == np.float32 for part in columns for column in part)
-            blocks = [np.column_stack([numbers_of(column) for column in part]) for part in columns]
-            return np.concatenate(blocks).astype(np.float32 if single else float, copy=False), None
+            blocks = [[numbers_of(column) for column in part] for part in columns]
+            tables = [np.column_stack(block) if len(block) > 1 else block[0][:, None] for block in blocks]
+            return _joined(tables).astype(np.float32 if single else float, copy=False), None
         if len(self.first.values) > 1:
             raise self._text_among_numbers()
         axis = Axis()
         codes = [axis.codes(column, part.text) for (column,), part in zip(columns, self.parts, strict=True)]
-        return np.concatenate(codes)[:, None], axis
+        return _joined(codes)[:, None], axis
 
     def _text_among_numbers(self) -> InputError:
         for part in self.parts:
@@ -293,16 +321,23 @@ class Assembly:
 
     def _once(self, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
         """Return the one value that each sample (in each repeat) has; two different ones are a conflict."""
-        codes, index = self.codes[name], self._place(dims)
-        known = codes >= 0
+        codes = self.codes[name]
+        if self.full:
+            grid = self._grid(codes, dims)
+            others: Any = [slice(1)] * (grid.ndim - len(dims))
+            first = grid[(..., *others)]
+            if (first >= 0).all() and (grid == first).all():
+                return first.ravel()
+        index, known = self._place(dims), codes >= 0
         if len(bad := np.flatnonzero(~known & predicted)):
             hint = {
                 "label": ' (a class called "NA" must be renamed)' if self.parts[self._part(bad[0])].text else "",
                 "fold": "; fill it in, or leave the column out if folds are not known",
             }.get(name, "")
             raise InputError(f"column {name!r} is missing in {self._where(bad)}{hint}.")
-        store = np.full(int(np.prod([self.shape[self.keys.index(dim)] for dim in dims])), -1)
-        store[index[known][::-1]] = codes[known][::-1]  # the first of each place wins
+        store = np.full(int(np.prod([self.shape[self.keys.index(dim)] for dim in dims])), -1, codes.dtype)
+        rows = slice(None) if known.all() else known
+        store[index[rows][::-1]] = codes[rows][::-1]  # the first of each place wins
         if len(bad := self._different(name, index, codes, store, known)):
             row, written = bad[0], [*self.axes[name].places]
             raise InputError(
@@ -332,10 +367,14 @@ class Assembly:
         if "fold" not in self.present:
             return None
         dims = [name for name in self.keys if name not in ("configuration", "partner")]
-        if self._folds_of_configurations(dims):
+        try:
+            codes = self._once("fold", predicted, dims)
+        except InputError:
+            if not self._folds_of_configurations(dims):
+                raise
             dims = [name for name in self.keys if name != "partner"]
             self.notes["folds differ between configurations, so what is averaged by fold cannot be computed"] = None
-        codes = self._once("fold", predicted, dims)
+            codes = self._once("fold", predicted, dims)
         if not self.axes["fold"].places:
             return None
         if absent := int((codes < 0).sum()):
@@ -397,3 +436,7 @@ class Assembly:
             raise InputError(f"`positive`={positive!r} is not among the labels {show(distinct)}.")
         self.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
         return 1 - data, positive
+
+
+def _joined(pieces: list[np.ndarray]) -> np.ndarray:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

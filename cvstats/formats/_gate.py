@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import stat
@@ -104,24 +105,27 @@ class Budget:
             )
         self.left -= size
 
-    def read(self, path: Path) -> bytes:
-        """Return all of a file of text, unpacked; raise when it is too much."""
+    @contextmanager
+    def text(self, path: Path) -> Iterator[IO[bytes]]:
+        """Open a file of text, unpacked; raise when it is too much."""
         size = path.stat().st_size
         with unpacked(path) as (file, packing):
             most = min(self.left, most_of(size, TEXT)) if packing else self.left
-            raw = file.read(most + 1)
-        if len(raw) > self.left:
-            raise InputError(
-                f"{path.name}: the file {'decompresses to' if packing else 'has'} more than {self.left:,} bytes. Raise "
-                "the limit with max_bytes=, or use Parquet, which is read in parts."
-            )
-        if len(raw) > most:
-            raise InputError(
-                f"{path.name}: the {packing} file of {size:,} bytes decompresses to more than {most:,} bytes, which a "
-                "table rarely does; if it is one, unpack it first."
-            )
-        self.left -= len(raw)
-        return raw
+            if packing:
+                raw = file.read(most + 1)
+                file, size, packed = io.BytesIO(raw), len(raw), size
+            if size > self.left:
+                raise InputError(
+                    f"the file {'decompresses to' if packing else 'has'} more than {self.left:,} bytes. Raise the "
+                    "limit with max_bytes=, or use Parquet, which is read in parts."
+                )
+            if size > most:
+                raise InputError(
+                    f"the {packing} file of {packed:,} bytes decompresses to more than {most:,} bytes, which a table "
+                    "rarely does; if it is one, unpack it first."
+                )
+            self.left -= size
+            yield file
 
 
 def most_of(size: int, share: tuple[int, int]) -> int:
@@ -153,7 +157,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], str | None]]:
             with openers[kind](raw) if kind else raw as file:
                 yield file, kind
         except InputError as error:
-            raise InputError(f"{path.name}: {error}") from None
+            raise error if str(error).startswith(path.name) else InputError(f"{path.name}: {error}") from None
         except (EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, RuntimeError, UnicodeError) as error:
             if kind is None:
                 raise InputError(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}.") from None

@@ -110,16 +110,20 @@ def _share_right(cube: xr.DataArray) -> np.ndarray | None:
     if kind == "value":
         wrong = ((cube - label) ** 2).mean([dim for dim in cube.dims if dim != "configuration"])
         return np.asarray(np.nan_to_num((1 - wrong / label.var()).values))
-    codes = xr.DataArray(encode_labels(cube)[0], dims="sample")
-    if "label_class" in cube.dims:
-        hit = cube.drop_vars("label_class").fillna(-1.0).argmax("label_class") == codes
-        known = cube.notnull().any("label_class")
+    dims = [dim for dim in ("sample", "configuration", "repeat", "label_class") if dim in cube.dims]
+    values = cube.transpose(*dims).values
+    known = ~np.isnan(values)
+    if "label_class" in dims:
+        guess, known = np.where(known, values, -1).argmax(axis=-1), known.any(axis=-1)
     else:
         limit = cube["threshold"].item() if "threshold" in cube.coords else 0.5
-        hit = (cube if kind == "label" else (cube > limit).astype(float)) == codes
-        known = cube.notnull()
-    over = [dim for dim in hit.dims if dim != "configuration"]
-    return np.asarray(np.nan_to_num(hit.where(known).mean(over).values))
+        guess = values if kind == "label" else values > limit
+    codes = encode_labels(cube)[0].astype(guess.dtype).reshape(-1, *[1] * (guess.ndim - 1))
+    right, count = (
+        which.sum(axis=0, dtype=np.int32).reshape(which.shape[1], -1).sum(axis=1)
+        for which in ((guess == codes) & known, known)
+    )
+    return np.asarray(right / np.maximum(count, 1))
 
 
 def read(cube: xr.DataArray) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
 import pandas as pd
 
@@ -33,6 +34,7 @@ EXCEL = "this is an Excel workbook, which needs the package openpyxl (pip instal
 UTF16 = "the text is UTF-16; save it as UTF-8."
 REFUSED = {b"X\n\x00": R_FILE, b"RDX2": R_IMAGE, b"RDX3": R_IMAGE, b"\xff\xfe": UTF16, b"\xfe\xff": UTF16}
 REFUSED |= {b"\xd0\xcf\x11\xe0": "this is an old Excel workbook (.xls); save the sheet as CSV."}
+BOM = b"\xef\xbb\xbf"
 PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -56,20 +58,26 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
     if start.startswith(b"PK") and (sizes := _workbook(path)):
         budget.take(sum(sizes), f"{name}: the workbook decompresses to", path)
         return _excel(path)
-    raw = budget.read(path)
-    if not raw.strip():
+    with budget.text(path) as file:
+        return _text_table(file, path, encoding, ids)
+
+
+def _text_table(file: IO[bytes], path: Path, encoding: str, ids: Iterable[str] | None) -> Table:
+    name, start = path.name, file.read(1 << 20)
+    if not start.strip():
         raise InputError(f"{name}: the file is empty.")
     for magic, words in REFUSED.items():
-        if raw.startswith(magic):
+        if start.startswith(magic):
             raise InputError(f"{name}: {words.format(name, path.stem)}")
-    if b"\x00" in raw[: 1 << 20]:
+    if b"\x00" in start:
         raise InputError(f"{name}: this is a binary file, not a table of text.")
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    if raw.lstrip()[:1] in (b"[", b"{"):
-        return from_frame(_json(raw, name), name)
-    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", raw[: 1 << 16], re.IGNORECASE) else delimited
+    file.seek(len(BOM) if start.startswith(BOM) else 0)
+    start = start.removeprefix(BOM)
+    if start.lstrip()[:1] in (b"[", b"{"):
+        return from_frame(_json(file.read(), name), name)
+    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", start[: 1 << 16], re.IGNORECASE) else delimited
     try:
-        frame = cells(raw, name, encoding).frame(ids)
+        frame = cells(file, name, encoding).frame(ids)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: the text is not {encoding.upper()} (byte 0x{error.object[error.start]:02x}). "

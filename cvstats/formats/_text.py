@@ -1,6 +1,7 @@
 """Tables of text: delimited and ARFF, read so that nothing is lost.
 
-Ids and classes stay text until every distinct value can become a number without changing how it is written.
+Ids and classes stay text until every distinct value can become a number without changing how it is written. Of a large
+file one block is held at a time: its cells become numbers, those of fractions or of the distinct texts of a column.
 """
 
 from __future__ import annotations
@@ -10,36 +11,39 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
 from cvstats._check import InputError
 
+from ._axis import NA, PAD, Column, fractions_of
 from ._columns import NUMBER
 from ._frames import check_header, empty
 from ._layout import ROW_NAMES
 from ._roles import is_id
 
-NA = ["", "NA", "NaN", "nan", "<NA>"]
 IDS = re.compile(
     r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
     r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
 )
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
-BLOCK = 2**24  # bytes that pyarrow reads at a time
+BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
+TALL = 10  # rows per column from which on looking at each column pays
 
 
 @dataclass(frozen=True)
 class Cells:
     """The lines below the header of a text, and how they are written; ARFF has escapes and spaces between cells."""
 
-    body: bytes
+    file: IO[bytes]
+    start: int  # of the first line below the header
     header: list[str]
     name: str
     encoding: str
@@ -47,16 +51,27 @@ class Cells:
     quote: str = '"'
     arff: bool = False
 
-    def rows(self) -> Any:
-        """Return a reader of the rows, as text."""
-        lines = io.TextIOWrapper(io.BytesIO(self.body), self.encoding, newline="")
+    def lines(self) -> IO[bytes]:
+        """Return the file, from the first line below the header on."""
+        self.file.seek(self.start)
+        return self.file
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number of each line (from 1) and its cells, as text."""
+        lines = io.TextIOWrapper(self.lines(), self.encoding, newline="")
         dialect: dict[str, Any] = {"escapechar": "\\", "skipinitialspace": True} if self.arff else {}
-        return csv.reader(lines, delimiter=self.separator, quotechar=self.quote, **dialect)
+        reader = csv.reader(lines, delimiter=self.separator, quotechar=self.quote, **dialect)
+        try:
+            for row in reader:
+                yield reader.line_num + 1, row
+        finally:
+            if not self.file.closed:
+                lines.detach()
 
     def frame(self, ids: Iterable[str] | None) -> pd.DataFrame:
         """Return fractions as floats, everything else as text with its distinct values."""
         check_header(self.header, self.name, 1 if ids is None else 2)
-        head = [row for row in islice(self.rows(), HEAD) if row]
+        head = [row for _, row in islice(self.rows(), HEAD) if row]
         comma = self.separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in head for cell in row)
         named = None if ids is None else {*ids}
         fractions = {
@@ -65,46 +80,102 @@ class Cells:
             if named is not None and not (IDS.fullmatch(column) or is_id(column) or column in named)
             if _fraction(place, head, "," if comma else ".")
         }
-        frame = None
-        if head:
-            frame = None if comma else self._by_arrow(fractions)
-            frame = self._parsed(fractions, "," if comma else ".") if frame is None else frame
+        frame = None if comma or not head else self._by_arrow(fractions)
+        if frame is None and head:
+            frame = self._parsed(fractions, "," if comma else ".")
+            frame = self._even(frame) if frame is not None else None
         if frame is None or not len(frame):
             self._refuse_ragged()
             raise empty(self.name, self.header)
-        quoted, counted = self.quote.encode() in self.body, (len(self.header) - 1) * len(frame)
-        if frame[self.header[-1]].isna().any() or not (quoted or self.body.count(self.separator.encode()) == counted):
-            self._refuse_ragged()
         return frame.reset_index(drop=True)
 
     def _by_arrow(self, fractions: set[str]) -> pd.DataFrame | None:
-        """Return the cells by pyarrow, several times faster; None where it is missing, or anything is not plain."""
-        plain_quotes = self.body.count(self.quote.encode()) % 2 == 0
-        if self.arff or not plain_quotes or codecs.lookup(self.encoding).name != "utf-8":
+        """Return the cells by pyarrow, in one pass; None where it is missing, or anything is not plain."""
+        if self.arff or codecs.lookup(self.encoding).name != "utf-8":
             return None
         try:
-            from pyarrow import ArrowException, csv, dictionary, float64, int32, py_buffer, string
+            from pyarrow import ArrowException
         except ImportError:
             return None
-        text = dictionary(int32(), string())
-        try:
-            table = csv.read_csv(
-                py_buffer(self.body),
-                read_options=csv.ReadOptions(column_names=self.header, use_threads=False, block_size=BLOCK),
-                parse_options=csv.ParseOptions(
-                    delimiter=self.separator,
-                    quote_char=self.quote if self.quote.encode() in self.body else False,
-                    newlines_in_values=True,
-                ),
-                convert_options=csv.ConvertOptions(
-                    column_types={column: float64() if column in fractions else text for column in self.header},
-                    null_values=NA,
-                    strings_can_be_null=True,
-                ),
-            )
-        except ArrowException:  # what is wrong, pandas says
-            return None
-        return self._whole(table.unify_dictionaries().to_pandas(use_threads=False, self_destruct=True))
+        columns = {name: Column(name in fractions) for name in self.header}
+        for block in self._blocks():
+            try:
+                plain = self._cut(block, columns)
+            except ArrowException:  # a fraction that is missing, or no number
+                plain = False
+            try:
+                if not plain:
+                    self._by_csv(block, columns)
+            except ArrowException:  # what is wrong, pandas says
+                return None
+        return self._whole(pd.DataFrame({name: column.whole() for name, column in columns.items()}, copy=False))
+
+    def _cut(self, block: bytes, columns: Mapping[str, Column]) -> bool:
+        """Take in lines without quotes, whose cells the separators tell; return whether these are such lines."""
+        if self.quote.encode() in block or b"\x00" in block or len(self.header) < 2:
+            return False
+        block += PAD if block.endswith(b"\n") else b"\n" + PAD
+        raw, width, returns = np.frombuffer(block, np.uint8), len(self.header), block.count(b"\r")
+        last = raw == ord("\n")
+        count = np.count_nonzero(last)
+        if count < TALL * width:
+            return False
+        cuts = np.flatnonzero(last | (raw == ord(self.separator))).astype(np.int32)
+        if len(cuts) != width * count:
+            return False
+        table = cuts.reshape(count, width)
+        end = table[:, -1].copy()
+        if not last[end].all() or (returns and (returns != count or (raw[end - 1] != ord("\r")).any())):
+            return False
+        ends = dict(zip(self.header, (table[:, place].copy() for place in range(width - 1)), strict=False))
+        ends[self.header[-1]] = end - (returns > 0)
+        starts = dict(zip(self.header, [np.append(np.int32(-1), end[:-1]), *ends.values()], strict=False))
+        numbers = {name: fractions_of(raw, starts[name] + 1, ends[name]) for name in columns if columns[name].fraction}
+        for name, column in columns.items():
+            if column.fraction:
+                column.add_numbers(numbers[name])
+            else:
+                column.cut(raw, starts[name] + 1, ends[name])
+        return True
+
+    def _by_csv(self, block: bytes, columns: Mapping[str, Column]) -> None:
+        """Take in any lines that pyarrow reads as CSV."""
+        from pyarrow import ArrowInvalid, csv, float64, py_buffer, string
+
+        quote = self.quote.encode() in block
+        if block.count(self.quote.encode()) % 2:
+            raise ArrowInvalid("quotes do not come in pairs")
+        types = {name: float64() if column.fraction else string() for name, column in columns.items()}
+        table = csv.read_csv(
+            py_buffer(block),
+            csv.ReadOptions(column_names=self.header, use_threads=False, block_size=min(len(block) + 1, 2**24)),
+            csv.ParseOptions(
+                delimiter=self.separator, quote_char=self.quote if quote else False, newlines_in_values=quote
+            ),
+            csv.ConvertOptions(column_types=types, null_values=NA),
+        )
+        for name, column in columns.items():
+            cells = table[name].combine_chunks()
+            if column.fraction:
+                column.add_numbers(cells.to_numpy(zero_copy_only=False))
+            else:
+                once = cells.dictionary_encode()
+                column.codes.append(column.numbers_of(once.dictionary.to_pylist())[once.indices.to_numpy()])
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield whole lines, some at a time; all at once where a cell may be quoted and hold the end of a line."""
+        file, quote = self.lines(), self.quote.encode()
+        block = file.read(BLOCK)
+        size = max(BLOCK, LINES * (block.find(b"\n") + 1))
+        while more := file.read(size):
+            if quote in block:
+                more += file.read()
+            elif end := block.rfind(b"\n") + 1:
+                yield block[:end]
+                block = block[end:]
+            block += more
+        if block.strip(b"\r\n"):
+            yield block
 
     def _parsed(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
         """Return the cells by pandas without blank lines; None when the first row is longer than the header."""
@@ -119,7 +190,7 @@ class Cells:
             settings["float_precision"] = "round_trip"  # the default of later versions
         types = {column: "float64" if column in fractions else "str" for column in self.header}
         try:
-            with warnings.catch_warnings(), pd.read_csv(io.BytesIO(self.body), dtype=types, **settings) as chunks:
+            with warnings.catch_warnings(), pd.read_csv(self.lines(), dtype=types, **settings) as chunks:
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 parts = [chunk.astype({c: "category" for c in types if c not in fractions}) for chunk in chunks]
         except (pd.errors.ParserWarning, pd.errors.EmptyDataError):
@@ -139,18 +210,26 @@ class Cells:
             pd.DataFrame({column: join[column]([part[column] for part in parts]) for column in self.header})
         )
 
+    def _even(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the frame; raise where pandas may have filled or cut rows silently."""
+        body, cuts = self.lines().read(), (len(self.header) - 1) * len(frame)
+        quoted = self.quote.encode() in body
+        if frame[self.header[-1]].isna().any() or not (quoted or body.count(self.separator.encode()) == cuts):
+            self._refuse_ragged()
+        return frame
+
     def _whole(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that are not blank."""
         return frame[~frame.isna().all(axis=1)] if frame[self.header[0]].isna().any() else frame
 
     def _refuse_ragged(self) -> None:
         """Raise when a row has too few or too many cells: pandas fills or cuts them silently."""
-        reader = self.rows()
-        for row in reader:
+        rows = self.rows()
+        for line, row in rows:
             if not row or (len(row) == 1 and not row[0].strip()) or row[0].startswith("%"):
                 continue
             if len(row) != len(self.header):
-                line, cut = reader.line_num + 1, "" if any(True for _ in reader) else " The file seems to be cut off."
+                cut = "" if any(True for _ in rows) else " The file seems to be cut off."
                 raise InputError(
                     f"{self.name}: line {line} has {len(row)} cells but the header has {len(self.header)}.{cut}"
                 )
@@ -162,15 +241,19 @@ def _fraction(place: int, rows: Sequence[Sequence[str]], decimal: str) -> bool:
     return any(re.search(r"[.eE]", cell) for cell in cells) and all(NUMBER.fullmatch(cell) for cell in cells)
 
 
-def delimited(raw: bytes, name: str, encoding: str) -> Cells:
+def delimited(file: IO[bytes], name: str, encoding: str) -> Cells:
     """Return the cells of delimited text; the separator is the one that the header uses."""
-    body = (raw if b"\n" in raw else raw.replace(b"\r", b"\n")).lstrip(b"\r\n")
-    first, _, body = body.partition(b"\n")
+    first = file.readline()
+    if not first.endswith(b"\n"):  # on some old systems lines end otherwise
+        file = io.BytesIO(first.replace(b"\r", b"\n"))
+        first = file.readline()
+    while first and not first.strip(b"\r\n"):
+        first = file.readline()
     line = first.decode(encoding)
     separator = max(",;\t", key=line.count)
     header = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
-    cells = Cells(body, _name_blanks(header), name, encoding, separator)
-    if len(next(cells.rows(), [])) == len(header) + 1:  # R's write.table names the columns but not the row names
+    cells = Cells(file, file.tell(), _name_blanks(header), name, encoding, separator)
+    if len(next(cells.rows(), (0, []))[1]) == len(header) + 1:  # R's write.table names no row names
         return replace(cells, header=_name_blanks([ROW_NAMES, *header]))
     return cells
 
@@ -184,8 +267,9 @@ def _name_blanks(header: list[str]) -> list[str]:
     return out
 
 
-def arff_cells(raw: bytes, name: str, encoding: str) -> Cells:
+def arff_cells(file: IO[bytes], name: str, encoding: str) -> Cells:
     """Return the cells of Weka's text format: attribute names, then delimited text; ``?`` is missing."""
+    raw = file.read()
     match = re.search(rb"^[ \t]*@data[ \t]*\r?\n", raw, re.IGNORECASE | re.MULTILINE)
     if match is None:
         raise InputError(f"{name}: the ARFF file has no @data section; it may be cut off.")
@@ -201,4 +285,5 @@ def arff_cells(raw: bytes, name: str, encoding: str) -> Cells:
     body = re.sub(rb"^[ \t]*%[^\n]*\n", b"", raw[match.end() :], flags=re.MULTILINE)
     if body.lstrip().startswith(b"{"):
         raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")
-    return Cells(body, header, name, encoding, quote="'" if b"'" in body or b'"' not in body else '"', arff=True)
+    quote = "'" if b"'" in body or b'"' not in body else '"'
+    return Cells(io.BytesIO(body), 0, header, name, encoding, quote=quote, arff=True)

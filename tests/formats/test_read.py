@@ -16,7 +16,7 @@ import xarray as xr
 from cvstats._check import InputError
 from cvstats._results import cube_hash
 from cvstats.cube.make import as_cube
-from cvstats.formats import _tables
+from cvstats.formats import _tables, _text
 from cvstats.formats._gate import Budget
 from cvstats.protocols.separate import separate_cv
 from cvstats.read import example_cube, load_report, read_predictions, write_cube
@@ -607,3 +607,39 @@ def test_labels_from_a_file(tmp_path):
     assert cube["label"].values.tolist() == [0, 1, 1]
     with pytest.raises(InputError, match=r"`labels`: no such file: 'http://localhost:1/x.csv'"):
         read_predictions(save(tmp_path, table), labels="http://localhost:1/x.csv")
+
+
+CELLS = ["a", "bb", "007", "7", "a long name of 30 letters: x", "a long name of 30 letters: y", "", "NA", "\u00e9",
+         "12345678", "123456789", "x" * 16, "x" * 17, " 7", "7 "]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_blocks_of_cells_are_read_as_the_whole_is_by_pandas(seed, monkeypatch):
+    g, columns = np.random.default_rng(seed), {}
+    rows = int(g.choice([1, 5, 60, 400]))
+    for kind in g.choice(["again", "runs", "any", "letters", "fractions"], 4):
+        some = g.permutation(CELLS)[: g.integers(1, len(CELLS))]
+        place = {"again": np.arange(rows), "runs": np.arange(rows) // 17}.get(kind, g.integers(0, 99, rows))
+        cells = some[place % len(some)].tolist()
+        if kind == "letters":
+            cells = g.choice([*"ab01"], rows).tolist()
+        elif kind == "fractions":
+            cells = [str(v) if g.random() < 0.9 else str(g.choice(["NA", "nan", "1e-3"])) for v in g.random(rows)]
+        columns[f"c{len(columns)}"] = cells
+    end = str(g.choice(["\n", "\r\n"]))
+    lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+    text = io.BytesIO((end.join(lines) + str(g.choice(["", end]))).encode())
+    found = []
+    for block, tall in ((int(g.choice([64, 300])), 0), (2**20, 0), (2**20, 10**9), (0, 0)):
+        monkeypatch.setattr(_text, "BLOCK", block)
+        monkeypatch.setattr(_text, "LINES", 1)
+        monkeypatch.setattr(_text, "TALL", tall)
+        if not block:
+            monkeypatch.setattr(_text.Cells, "_by_arrow", lambda self, fractions: None)
+        text.seek(0)
+        try:
+            found.append(_text.delimited(text, "t", "utf-8").frame(()).astype(object).fillna("missing"))
+        except InputError as error:  # nothing but missing cells
+            found.append(pd.DataFrame([str(error)]))
+    for other in found[:-1]:
+        pd.testing.assert_frame_equal(other, found[-1])
