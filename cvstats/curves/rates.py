@@ -103,7 +103,7 @@ def _negatives(cube: xr.DataArray, out: xr.Dataset) -> xr.DataArray:
     if "n_events" in out:
         return out["n_samples"] - out["n_events"]
     seen = cube.notnull().any([dim for dim in cube.dims if dim not in ("sample", *out["naive"].dims)])
-    return (seen & (cube["label"] != cube["positive"])).sum("sample").compute()
+    return (seen & (cube["label"] != cube["positive"])).sum("sample").reset_coords(drop=True).compute()
 
 
 def _rising(curve: xr.DataArray) -> xr.DataArray:
