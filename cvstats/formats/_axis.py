@@ -80,7 +80,7 @@ def same(name: Any, names: dict[str, Any]) -> Any:
     return name if name is None else names.get(texts([name])[0], names.get(str(name), name))
 
 
-class Column:
+class TextColumn:
     """A column of a table that arrives in blocks: numbers, or the numbers of its distinct texts."""
 
     def __init__(self, fraction: bool) -> None:

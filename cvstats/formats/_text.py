@@ -22,7 +22,7 @@ from pandas.api.types import union_categoricals
 
 from cvstats._check import InputError
 
-from ._axis import NA, PAD, Column, fractions_of
+from ._axis import NA, PAD, TextColumn, fractions_of
 from ._columns import NUMBER
 from ._frames import check_header, empty
 from ._layout import ROW_NAMES
@@ -97,7 +97,7 @@ class Cells:
             from pyarrow import ArrowException
         except ImportError:
             return None
-        columns = {name: Column(name in fractions) for name in self.header}
+        columns = {name: TextColumn(name in fractions) for name in self.header}
         for block in self._blocks():
             try:
                 plain = self._cut(block, columns)
@@ -110,7 +110,7 @@ class Cells:
                 return None
         return self._whole(pd.DataFrame({name: column.whole() for name, column in columns.items()}, copy=False))
 
-    def _cut(self, block: bytes, columns: Mapping[str, Column]) -> bool:
+    def _cut(self, block: bytes, columns: Mapping[str, TextColumn]) -> bool:
         """Take in lines without quotes, whose cells the separators tell; return whether these are such lines."""
         if self.quote.encode() in block or b"\x00" in block or len(self.header) < 2:
             return False
@@ -138,7 +138,7 @@ class Cells:
                 column.cut(raw, starts[name] + 1, ends[name])
         return True
 
-    def _by_csv(self, block: bytes, columns: Mapping[str, Column]) -> None:
+    def _by_csv(self, block: bytes, columns: Mapping[str, TextColumn]) -> None:
         """Take in any lines that pyarrow reads as CSV."""
         from pyarrow import ArrowInvalid, csv, float64, py_buffer, string
 
