@@ -55,7 +55,7 @@ def _tuning() -> list[Cell]:
         cell("shift-two", shift, (new.only(lda, 1, 8),), 50),
         cell("easy", data.shifted(6, 4.5, 6), (lda, stumps), 50),
         cell("sparse", sparse, (lasso, bayes), 60),
-        cell("sparse-many", sparse, (new.subsets(400),), 100),
+        cell("sparse-many", sparse, (new.subsets(500),), 100),
         cell("sparse-loo", sparse, (new.only(lda, 0, 3, 6, 9), knn), 40, folds=0),
         cell("xor", data.exclusive, (knn, network), 100, folds=10),
         cell("moons", data.moons, (stumps, network), 60),
@@ -85,6 +85,9 @@ def _tuning() -> list[Cell]:
         cell("groups-40", data.grouped(3, 0.7), (bayes, stumps), 120, kind="group"),
         cell("separate", shift, (lda, bayes), 60, kind="separate", share=0.5),
         cell("separate-moons", data.moons, (lda, knn), 80, kind="separate", share=0.4),
+        cell("separate-sparse", sparse, (new.only(lda, 0, 3, 6, 9), bayes), 100, kind="separate", share=0.3),
+        cell("separate-xor", data.exclusive, (knn, network), 80, kind="separate", share=0.5),
+        cell("separate-quantiles", data.quantiles, (knn, bayes), 120, kind="separate", share=0.6),
     ]
 
 
@@ -138,6 +141,9 @@ def _validation() -> list[Cell]:
         cell("groups-60", data.grouped(3, 0.9, 10), (filtered, tree), 180, kind="group"),
         cell("separate-bent", data.bent, (logistic, centroid), 80, kind="separate", share=0.3),
         cell("separate-tailed", data.tailed, (logistic, filtered), 60, kind="separate", share=0.5),
+        cell("separate-circles", data.circles, (quadratic, tree), 80, kind="separate", share=0.5),
+        cell("separate-hastie", data.hastie, (quadratic, centroid), 120, kind="separate", share=0.6),
+        cell("separate-cancer", data.real("breast_cancer"), (logistic, centroid), 60, kind="separate", share=0.4),
     ]
 
 

@@ -32,6 +32,7 @@ FAMILIES = {
     "concordance": ("concordance",),
     "losses": ("brier", "log_loss"),
     "errors": ("mse", "rmse", "mae", "r2"),
+    "clinical": ("calibration_slope", "net_benefit"),
 }
 
 
@@ -43,7 +44,10 @@ def _spread(variance: float | None) -> np.ndarray | None:
 def evidence_of(cell: Cell, record: dict[str, Any], kept: dict[str, Any]) -> Evidence:
     """Return the evidence as it was, draws replaced by others of the same variance."""
     name = kept["metric"].split("(")[0]
-    metric = get_metric(name) if "(" not in kept["metric"] else at_prior(name, {1: PRIOR})
+    if name == "net_benefit":
+        metric = cs.net_benefit(0.2)
+    else:
+        metric = get_metric(name) if "(" not in kept["metric"] else at_prior(name, {1: PRIOR})
     within = np.nan
     if name == "auc" and kept["kept"] is None and cell.kind != "separate":
         cube = cube_of(cell, record)[0]

@@ -199,6 +199,8 @@ def questions(cell: Cell, cube: xr.DataArray) -> dict[str, dict[str, Any]]:
         asked["cut"] = {"metric": ["balanced_accuracy", "sensitivity", "f1"], **cut}
         if cell.n <= 50:  # the costliest
             asked["mixture"] = {"metric": ["log_loss", "brier"], "by": "log_loss", "select": cs.top_mean(3)}
+        if cell.n >= 80 and cell.n * (cell.share or 0.5) >= 25:  # fewer events have no slope in many draws
+            asked["clinical"] = {"metric": ["calibration_slope", cs.net_benefit(0.2)], "by": "auc"}
     if cell.kind == "value" and many:
         asked["mixture"] = {"metric": ["mse", "r2"], "by": "mse", "select": cs.top_mean(3)}
     if cell.kind == "separate":
@@ -217,7 +219,7 @@ def truths(
     given |= {"weights": weight} if cell.share else {}
     given |= {"classes": range(3)} if cell.kind == "three" else {}
     cube, inner = cube_of(cell, record)
-    decided: list[tuple[str, str, dict[str, Any], np.ndarray]] = []
+    decided: list[tuple[str, Any, dict[str, Any], np.ndarray]] = []
     for name, question in questions(cell, cube).items():
         recorder = Recorder()
         inside = {"inner": inner} if inner is not None else {}
@@ -227,22 +229,24 @@ def truths(
         if "threshold" in out:
             final = (final > float(out["threshold"])).astype(float)
         for evidence in recorder.evidence:
-            metric = evidence.metric.name.split("(")[0]
-            label = name if name == metric else f"{metric}, {name}"
+            # classes sampled separately: the weights of new cases are those of the prior already
+            plain = evidence.metric.name.split("(")[0]
+            metric = plain if cell.kind == "separate" else evidence.metric
+            label = name if name == plain else f"{plain}, {name}"
             decided.append((label, metric, compact(evidence) | {"selected": at}, final))
     judged: dict[str, Any] = {}
-    for metric in dict.fromkeys(one for _, one, _, _ in decided):
-        mine = [(label, found, final) for label, one, found, final in decided if one == metric]
+    for metric in {str(one): one for _, one, _, _ in decided}.values():
+        mine = [(label, found, final) for label, one, found, final in decided if str(one) == str(metric)]
         known = cs.as_cube(xr.DataArray(np.stack([one[2] for one in mine], axis=1), dims=dims), t, **given)
         for (label, found, _), truth in zip(mine, cs.score(known, metric).values, strict=True):
             judged[label] = found | {"truth": float(truth)}
     return {"judged": judged}
 
 
-def make(folder: Path, repetitions: int, only: str = "") -> None:
+def make(folder: Path, repetitions: int, only: str = "", first: int = 0) -> None:
     """Make all chunks that are missing, first chunks of all cells first."""
     folder.mkdir(parents=True, exist_ok=True)
-    for chunk in range(-(-repetitions // CHUNK)):
+    for chunk in range(first // CHUNK, -(-repetitions // CHUNK)):
         for key, cell in CELLS.items():
             path = folder / f"{key}-{chunk:03d}.pkl.gz"
             if only in key and not path.exists():
@@ -256,4 +260,4 @@ def make(folder: Path, repetitions: int, only: str = "") -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    make(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:4], *map(int, sys.argv[4:]))
