@@ -1,6 +1,7 @@
 """The cells of the study of strange designs, split once into tuning and validation by generator and by learner.
 
-Constants come from the tuning cells only. No generator and no learner of one set is used in the other.
+Constants come from the tuning cells only. No generator and no learner of one set is used in the other. A few cells more
+(`pairs`) ask how wide limits of concordance have to be; nothing was tuned on them.
 """
 
 from __future__ import annotations
@@ -147,4 +148,19 @@ def _validation() -> list[Cell]:
     ]
 
 
-CELLS = {cell.key: cell for cell in (*_tuning(), *_validation())}
+def _pairs() -> list[Cell]:
+    values = (old.knn_value, old.ridge)
+
+    def cell(name: str, make: data.Make, families: tuple[Family, ...], n: int, folds: int = 5) -> Cell:
+        return Cell("pairs", name, make, families, n, kind="survival", folds=folds)
+
+    return [
+        cell("null", data.lifetimes(6), values, 60),
+        cell("strong", data.survival(3, 3.0, False), values, 40),
+        cell("wide", data.survival(30, 1.5, False), (old.ridge, new.value(new.lasso)), 80, 10),
+        cell("one", data.survival(5, 1.0, False), (new.only(old.ridge, 2),), 60),
+        cell("weak", data.survival(8, 0.5, False), values, 120),
+    ]
+
+
+CELLS = {cell.key: cell for cell in (*_tuning(), *_validation(), *_pairs())}
