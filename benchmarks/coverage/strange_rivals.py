@@ -1,8 +1,8 @@
 """Run the rivals on saved predictions of the study of strange designs, and tabulate coverage, width and cost.
 
-python -m benchmarks.coverage.strange_rivals run FOLDER RESULT.csv 75 validation   the first repetitions that are there
-python -m benchmarks.coverage.strange_rivals run FOLDER RESULT.csv 200 pairs        concordance, more designs
-python -m benchmarks.coverage.strange_rivals table RESULT.csv              the table of the documentation
+python -m benchmarks.coverage.strange_rivals run FOLDER 50 validation   the first repetitions that are there
+python -m benchmarks.coverage.strange_rivals run FOLDER 100 pairs       concordance, more designs
+python -m benchmarks.coverage.strange_rivals table                      the tables of docs/coverage.md again
 
 Costs are CPU time of one call, as a multiple of `winner` on the same data.
 """
@@ -30,9 +30,12 @@ from . import rivals
 from .refit import deal
 from .strange_cells import CELLS, Cell
 from .strange_make import CHUNK, cases, cube_of, fitted
+from .summary import fill
+
+RESULTS, DOCS = Path(__file__).resolve().parents[1] / "results", Path(__file__).resolve().parents[2] / "docs"
 
 TIMES, MANY = 300, 1000  # draws of the estimate, and of methods that need the tails of many configurations
-DOUBLE = 50  # repetitions of the double bootstrap
+DOUBLE = 25  # repetitions of the double bootstrap
 LEVEL = 0.95
 HALVES = 10  # splits into halves
 TWO = ("accuracy", "auc", "log_loss")
@@ -163,7 +166,7 @@ class Case:
         yield "zoom correction", lambda: self.back(rivals.zoom(*self.drawn()[:2], LEVEL))
         if metric in ("accuracy", "auc", "log_loss", "mse") and self.cell.repeats == 1:
             yield "simultaneous, tilted", self.tilted
-        if plain and repetition < DOUBLE:
+        if plain and repetition < DOUBLE and metric not in ("concordance", "auc_ovr"):
             method = cs.double_bootstrap(outer=200, inner=40)
             yield "double bootstrap", lambda: of_package(cs.winner(cube, metric, **given, interval=method))
         if inside:
@@ -178,60 +181,71 @@ class Case:
 
 
 def run(folder: Path, path: Path, repetitions: int, which: str) -> None:
-    """Run all rivals on the first repetitions that are saved."""
-    rows = []
+    """Run all rivals on the first repetitions that are saved; a row has a cell, a metric and a method."""
+    rows: list[dict[str, Any]] = []
     for name, metrics in CHOSEN[which].items():
         cell, many = CELLS[f"{which}-{name}"], 0
+        found: dict[tuple[str, str], list[tuple[bool, float, float]]] = {}
         for file in sorted(folder.glob(f"{cell.key}-*.pkl.gz")):
             first = int(file.name.rsplit("-", 1)[1].split(".")[0]) * CHUNK
             with gzip.open(file) as opened:
                 records = pickle.load(opened)
-            for at, record in enumerate(records):
-                if many >= repetitions:
-                    break
+            for at, record in enumerate(records[: repetitions - many]):
                 record["number"] = first + at
                 for metric in metrics:
-                    case = Case(cell, record, metric)
-                    for method, limits in case.methods(many):
+                    truth = record["judged"][metric]["truth"]
+                    for method, limits in Case(cell, record, metric).methods(many):
                         begin = time.process_time()
                         low, high = limits()
                         spent = time.process_time() - begin
-                        found = {"cell": name, "repetition": first + at, "metric": metric, "method": method}
-                        found |= {"truth": record["judged"][metric]["truth"], "low": low, "high": high}
-                        rows.append(found | {"seconds": round(spent, 4)})
+                        inside = low - 1e-12 <= truth <= high + 1e-12
+                        found.setdefault((metric, method), []).append((inside, high - low, spent))
                 many += 1
+        for (metric, method), each in found.items():
+            inside, width, spent = np.array(each, float).T
+            row = {"cell": name, "metric": metric, "method": method, "repetitions": len(each)}
+            row |= {"coverage": inside.mean(), "width": np.median(width), "seconds": spent.mean()}
+            rows.append(row)
         pd.DataFrame(rows).to_csv(path, index=False, float_format="%.5g")
         print(f"{name}: {many}", flush=True)
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Return the table: by method and metric, coverage (mean / least cell), width and cost."""
-    inside = (rows.low - 1e-9 <= rows.truth) & (rows.truth <= rows.high + 1e-9)
-    rows = rows.assign(inside=inside, width=rows.high - rows.low)
-    keys = ["cell", "repetition", "metric"]
-    base = rows[rows.method == "percentile, random ties"].set_index(keys)
-    ours = rows[rows.method == "calibrated"].set_index(keys)
-    metrics = list(dict.fromkeys(rows.metric))
-    lines = ["| method | " + " | ".join(metrics) + " | cost |", "| --- " * (len(metrics) + 2) + "|"]
-    for method in dict.fromkeys(rows.method):
-        mine, shown = rows[rows.method == method].set_index(keys), []
+    """Return the table: by method and metric coverage (mean / least cell) and width, then cost."""
+    rows = rows.set_index(["cell", "metric"])
+    base = rows[rows["method"] == "percentile, random ties"]["width"]
+    ours = rows[rows["method"] == "calibrated"]
+    metrics = list(dict.fromkeys(rows.index.get_level_values("metric")))
+    lines = ["| limits | " + " | ".join(metrics) + " | cost |", "| --- " * (len(metrics) + 2) + "|"]
+    for method in dict.fromkeys(rows["method"]):
+        mine, shown = rows[rows["method"] == method], []
         for metric in metrics:
             part = mine[mine.index.get_level_values("metric") == metric]
-            if not len(part):
-                shown.append("")
-                continue
-            by = part.groupby("cell")
-            against = base.loc[part.index].groupby("cell").width.median()
-            width = (by.width.median() / against).median()
-            shown.append(f"{by.inside.mean().mean():.3f} / {by.inside.mean().min():.2f}, {width:.2f}")
-        cost = mine.seconds.sum() / ours.loc[mine.index].seconds.sum()
+            width = (part["width"] / base.loc[part.index]).median()
+            each = part["coverage"]
+            shown.append(f"{each.mean():.3f} / {each.min():.2f}, {width:.2f}" if len(part) else "")
+        cost = mine["seconds"].sum() / ours.loc[mine.index]["seconds"].sum()
         lines.append(f"| {method} | " + " | ".join(shown) + f" | {cost:.1f} |")
     return "\n".join(lines) + "\n"
 
 
+def pairs(rows: pd.DataFrame) -> str:
+    """Return the table of concordance and AUC of several classes: width relative to BCa's, and coverage of both."""
+    rows = rows[rows["metric"].isin(["concordance", "auc_ovr"])].set_index(["cell", "metric", "method"])
+    lines = [
+        "| cell | metric | width relative to BCa | coverage | coverage of BCa |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for cell, metric in dict.fromkeys(key[:2] for key in rows.index):
+        ours, rival = (rows.loc[cell, metric, method] for method in ("calibrated", "BCa on the winner"))
+        ratio = ours["width"] / rival["width"]
+        lines.append(f"| {cell} | {metric} | {ratio:.2f} | {ours['coverage']:.3f} | {rival['coverage']:.3f} |")
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "table":
-        print(table(pd.read_csv(sys.argv[2])))
-    else:
-        warnings.simplefilter("ignore")
-        run(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "run":
+        run(Path(sys.argv[2]), RESULTS / f"rivals_{sys.argv[4]}.csv", int(sys.argv[3]), sys.argv[4])
+    first, second = (pd.read_csv(RESULTS / f"rivals_{which}.csv") for which in CHOSEN)
+    fill(DOCS / "coverage.md", {"rivals": table(first), "pairs": pairs(pd.concat([first, second]))})
