@@ -9,8 +9,8 @@ samples, both on 1000 new cases. Cells of the tuning half decided the rule, the 
 Variances over draws are taken in closed form (the infinitesimal jackknife: for AUC DeLong's), because a thousand draws
 for each of a million contrasts would take days; ``check`` compares them with `contrast` itself.
 
-``python benchmarks/contrast_level.py`` prints the tables of docs/comparing.md: ``tuning``, ``validation``, ``check`` or
-``families``, then the number of data sets a cell.
+``python benchmarks/contrast_level.py`` prints the tables of docs/comparing.md: ``tuning``, ``validation``, ``check``,
+``families`` or ``largest``, then the number of data sets a cell.
 """
 
 from __future__ import annotations
@@ -369,6 +369,14 @@ def check(times: int) -> None:
         print(f"{name}: {np.mean(ratio):.3f} ({np.min(ratio):.3f} to {np.max(ratio):.3f})", flush=True)
 
 
+def largest(times: int) -> None:
+    """Print the size in the cell where it is largest, by what is added to V."""
+    cell = TUNING["p = 60, weak, linear kernel"]
+    for metric, found in study(cell, times, [77, 1]).items():
+        sizes = [rates(found, cell.n, 0.0, added) for added in (0.0, 0.75, 1.0, TRAINING)]
+        print(f"| {metric} | " + " | ".join(f"{one:.3f} {many:.3f}" for one, many in sizes) + " |", flush=True)
+
+
 FAMILIES = {
     "shift .5, knn": (partial(shifted, p=3), 40, [partial(knn, k=k) for k in (3, 7, 13)]),
     "p = 60, weak, linear kernel": (
@@ -411,4 +419,4 @@ if __name__ == "__main__":
     if asked in ("tuning", "validation"):
         tables({"tuning": TUNING, "validation": VALIDATION}[asked], many, seed=1 + (asked == "validation"))
     else:
-        {"check": check, "families": families}[asked](many)
+        {"check": check, "families": families, "largest": largest}[asked](many)

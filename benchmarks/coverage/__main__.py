@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="designs whose name contains this")
     parser.add_argument("--full", action="store_true", help="guard: the full grid, some minutes")
     parser.add_argument("--table", action="store_true", help="guard: write docs/guard_table.inc")
-    parser.add_argument("--record", action="store_true", help="guard: measure the values to compare with")
+    parser.add_argument(
+        "--record", action="store_true", help="guard: measure the values to compare with (--only: of some)"
+    )
     parser.add_argument("--plant", help="guard: name of a planted fault, or all")
     parser.add_argument("--jobs", type=int, default=1, help="guard: number of processes")
     given = parser.parse_args()

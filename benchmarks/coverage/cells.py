@@ -22,7 +22,9 @@ from scipy.special import ndtr
 import cvstats as cs
 from cvstats.metrics import get_metric
 
+from . import strange_make
 from .package import grouped
+from .strange_cells import CELLS as STRANGE
 
 Numbers = dict[str, float | bool]
 Run = Callable[[np.random.Generator], dict[str, Numbers]]
@@ -146,6 +148,19 @@ def refitted(rng: np.random.Generator) -> tuple[xr.DataArray, xr.DataArray]:
     return made[0], made[1]
 
 
+def strange(key: str, metric: str) -> Run:
+    """Return a cell of the study of strange designs: learners refitted in every fold, truth on new cases."""
+    cell = STRANGE[key]
+
+    def simulator(rng: np.random.Generator) -> tuple[xr.DataArray, xr.DataArray | None]:
+        record, new_cases = strange_make.predicted(cell, rng)
+        truth = cs.score(strange_make.known(cell, *new_cases), metric).values
+        cube, inner = strange_make.cube_of(cell, record)
+        return cube.assign_coords(truth=("configuration", truth)), inner
+
+    return selecting(simulator, metric, "cvt", "winner")
+
+
 def separately(ratio: float, prior: float) -> Run:
     """Return a cell of separate sampling: linear discriminants, 80 samples, exact true error."""
 
@@ -249,4 +264,15 @@ CELLS: dict[str, Cell] = {
     "equally good, N = 60, C = 12": Cell(comparing, 200, 300),
     "threshold and ensemble, N = 60": Cell(deciding, 100, 200),
     "no difference, 8 x 5 folds, 20 trials": Cell(resampled, 200, 600),
+    "strange: rare class, balanced accuracy": Cell(strange("tuning-shift-rare-n80", "balanced_accuracy"), 40, 100),
+    "strange: one configuration, AUC": Cell(strange("tuning-shift-one-n60", "auc"), 40, 100),
+    "strange: two configurations, accuracy": Cell(strange("tuning-shift-two-n50", "accuracy"), 40, 100),
+    "strange: junk, accuracy": Cell(strange("tuning-junk-n60", "accuracy"), 40, 100),
+    "strange: unstratified, AUC": Cell(strange("tuning-moons-loose-n100", "auc"), 40, 100),
+    "strange: near zero, log loss": Cell(strange("tuning-digits-17-n40", "log_loss"), 20, 50),
+    "strange: repeats, accuracy": Cell(strange("tuning-shift-repeats-n50", "accuracy"), 40, 100),
+    "strange: squared error": Cell(strange("tuning-linear-n40", "mse"), 40, 100),
+    "strange: concordance": Cell(strange("tuning-weibull-n80", "concordance"), 40, 100),
+    "strange: groups, accuracy": Cell(strange("tuning-groups-30-n150", "accuracy"), 40, 100),
+    "strange: separate sampling, AUC": Cell(strange("tuning-separate-n60", "auc"), 20, 50),
 }

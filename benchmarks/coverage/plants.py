@@ -100,6 +100,24 @@ def independent_repeats() -> dict[str, Method]:
     return {"bbc": faulty}
 
 
+def few_for_many() -> dict[str, Method]:
+    """Return a winner that takes the constant of many configurations for one, too."""
+    right = cells.METHODS["winner"]
+
+    def faulty(cube: xr.DataArray, inner: Any, metric: str, seed: int) -> xr.Dataset:
+        if cube.sizes["configuration"] > 1:
+            return right(cube, inner, metric, seed)
+        return cs.winner(cube, metric, times=200, rng=seed, interval=cs.calibrated(kappa=1.25))
+
+    return {"winner": faulty}
+
+
+def groups_ignored() -> dict[str, Method]:
+    """Return a winner that does not know of groups."""
+    right = cells.METHODS["winner"]
+    return {"winner": lambda cube, *given: right(cube.drop_vars("group", errors="ignore"), *given)}
+
+
 def smaller_p(method: str, factor: float) -> dict[str, Method]:
     """Return a test whose p-values are too small."""
     right = cells.METHODS[method]
@@ -124,5 +142,7 @@ PLANTS: dict[str, tuple[Callable[[], dict[str, Method]], str]] = {
     "auc: a tie counts as a win": (ties_won, "AUC with ties, N = 60, C = 1"),
     "separate_cv: prior ignored": (prior_ignored, "r = .15"),
     "separate_cv: interval 10 % too narrow": (lambda: narrowed("separate_cv", 0.9), "r = .15"),
+    "winner: constant of many configurations for one": (few_for_many, "strange: one configuration"),
+    "winner: groups ignored": (groups_ignored, "strange: groups"),
     "contrast: p-values a third": (lambda: smaller_p("contrast", 1 / 3), "equally good"),
 }

@@ -201,6 +201,16 @@ def survival(p: int, shape: float, bend: bool) -> Make:
     return make
 
 
+def lifetimes(p: int) -> Make:
+    """Weibull times that no feature has to do with."""
+
+    def make(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+        time, end = rng.weibull(1.2, n), rng.exponential(2.0, n)
+        return rng.normal(size=(n, p)), np.minimum(time, end) + 1e-6, (time <= end).astype(int)
+
+    return make
+
+
 def grouped(size: int, within: float, p: int = 6) -> Make:
     """Return groups whose members share part of their features and of what else decides their class."""
 

@@ -143,8 +143,8 @@ def split(cell: Cell, y: np.ndarray, group: np.ndarray | None, rng: np.random.Ge
     return deal(y, cell.folds, rng)
 
 
-def repetition(cell: Cell, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the record of one data set."""
+def predicted(cell: Cell, rng: np.random.Generator) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return one data set with its predictions, and new cases: theirs, their target, weight and event."""
     while True:
         X, y, *more, _ = cases(cell, cell.n, rng)
         if cell.kind in ("value", "survival") or np.bincount(y).min() >= LEAST:
@@ -166,9 +166,23 @@ def repetition(cell: Cell, rng: np.random.Generator) -> dict[str, Any]:
             inner[-1][rows] = out_of_fold(cell, X[rows], y[rows], deal(y[rows], 5, rng))
         record["inner"] = np.stack(inner, 2).astype(np.float32)
     Z, t, *more, weight = cases(cell, NEW_CASES if cell.kind != "survival" else 800, rng, balanced=True)
-    fresh = fitted(cell, X, y, Z)
-    record |= truths(cell, record, fresh, t, weight, more[0] if cell.kind == "survival" else None)
-    return record
+    return record, (fitted(cell, X, y, Z), t, weight, more[0] if cell.kind == "survival" else None)
+
+
+def repetition(cell: Cell, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the record of one data set."""
+    record, new_cases = predicted(cell, rng)
+    return record | truths(cell, record, *new_cases)
+
+
+def known(cell: Cell, fresh: np.ndarray, t: np.ndarray, weight: np.ndarray, event: Any) -> xr.DataArray:
+    """Return predictions (case, configuration) for new cases as a cube, with what is known of them."""
+    dims = ("sample", "configuration", "label_class")[: fresh.ndim]
+    given: dict[str, Any] = {"kind": {"value": "value", "survival": "score"}.get(cell.kind, "probability")}
+    given |= {"event": event}
+    given |= {"weights": weight} if cell.share else {}
+    given |= {"classes": range(3)} if cell.kind == "three" else {}
+    return cs.as_cube(xr.DataArray(fresh, dims=dims), t, **given)
 
 
 def cube_of(cell: Cell, record: dict[str, Any]) -> tuple[xr.DataArray, xr.DataArray | None]:
@@ -199,6 +213,8 @@ def questions(cell: Cell, cube: xr.DataArray) -> dict[str, dict[str, Any]]:
         asked["cut"] = {"metric": ["balanced_accuracy", "sensitivity", "f1"], **cut}
         if cell.n <= 50:  # the costliest
             asked["mixture"] = {"metric": ["log_loss", "brier"], "by": "log_loss", "select": cs.top_mean(3)}
+        if cell.n >= 80 and cell.n * (cell.share or 0.5) >= 25:  # fewer events have no slope in many draws
+            asked["clinical"] = {"metric": ["calibration_slope", cs.net_benefit(0.2)], "by": "auc"}
     if cell.kind == "value" and many:
         asked["mixture"] = {"metric": ["mse", "r2"], "by": "mse", "select": cs.top_mean(3)}
     if cell.kind == "separate":
@@ -211,13 +227,8 @@ def truths(
     cell: Cell, record: dict[str, Any], fresh: np.ndarray, t: np.ndarray, weight: np.ndarray, event: Any
 ) -> dict[str, Any]:
     """Return, by question and metric, the evidence and the truth of what was decided."""
-    kind = {"value": "value", "survival": "score"}.get(cell.kind, "probability")
-    dims = ("sample", "configuration", "label_class")[: fresh.ndim]
-    given: dict[str, Any] = {"kind": kind, "event": event}
-    given |= {"weights": weight} if cell.share else {}
-    given |= {"classes": range(3)} if cell.kind == "three" else {}
     cube, inner = cube_of(cell, record)
-    decided: list[tuple[str, str, dict[str, Any], np.ndarray]] = []
+    decided: list[tuple[str, Any, dict[str, Any], np.ndarray]] = []
     for name, question in questions(cell, cube).items():
         recorder = Recorder()
         inside = {"inner": inner} if inner is not None else {}
@@ -227,22 +238,24 @@ def truths(
         if "threshold" in out:
             final = (final > float(out["threshold"])).astype(float)
         for evidence in recorder.evidence:
-            metric = evidence.metric.name.split("(")[0]
-            label = name if name == metric else f"{metric}, {name}"
+            # classes sampled separately: the weights of new cases are those of the prior already
+            plain = evidence.metric.name.split("(")[0]
+            metric = plain if cell.kind == "separate" else evidence.metric
+            label = name if name == plain else f"{plain}, {name}"
             decided.append((label, metric, compact(evidence) | {"selected": at}, final))
     judged: dict[str, Any] = {}
-    for metric in dict.fromkeys(one for _, one, _, _ in decided):
-        mine = [(label, found, final) for label, one, found, final in decided if one == metric]
-        known = cs.as_cube(xr.DataArray(np.stack([one[2] for one in mine], axis=1), dims=dims), t, **given)
-        for (label, found, _), truth in zip(mine, cs.score(known, metric).values, strict=True):
+    for metric in {str(one): one for _, one, _, _ in decided}.values():
+        mine = [(label, found, final) for label, one, found, final in decided if str(one) == str(metric)]
+        final = known(cell, np.stack([one[2] for one in mine], axis=1), t, weight, event)
+        for (label, found, _), truth in zip(mine, cs.score(final, metric).values, strict=True):
             judged[label] = found | {"truth": float(truth)}
     return {"judged": judged}
 
 
-def make(folder: Path, repetitions: int, only: str = "") -> None:
+def make(folder: Path, repetitions: int, only: str = "", first: int = 0) -> None:
     """Make all chunks that are missing, first chunks of all cells first."""
     folder.mkdir(parents=True, exist_ok=True)
-    for chunk in range(-(-repetitions // CHUNK)):
+    for chunk in range(first // CHUNK, -(-repetitions // CHUNK)):
         for key, cell in CELLS.items():
             path = folder / f"{key}-{chunk:03d}.pkl.gz"
             if only in key and not path.exists():
@@ -256,4 +269,4 @@ def make(folder: Path, repetitions: int, only: str = "") -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    make(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:4], *map(int, sys.argv[4:]))

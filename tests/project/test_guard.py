@@ -125,6 +125,8 @@ def test_tests_hold_their_level(guard):
         ("auc: a tie counts as a win", "AUC with ties, N = 60, C = 1", {"delong", "bbc", "winner"}),
         ("bbc: winner judged on in-bag samples", "Beta(54, 6)", {"bbc"}),
         ("winner: interval 5 % too narrow", "Beta(54, 6)", {"winner"}),
+        (None, "strange: one configuration", set()),
+        ("winner: constant of many configurations for one", "strange: one configuration", {"winner"}),
     ],
 )
 def test_planted_faults_are_noticed(guard, plant, only, caught):
