@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cvstats.intervals import Evidence, calibrated, percentile
-from cvstats.intervals.calibration import bbc_x
+from cvstats.intervals.calibrated_limits import bbc_x
 from cvstats.metrics import get_metric
 
 from .designs import DESIGNS, Design

@@ -22,7 +22,7 @@ import pandas as pd
 import cvstats as cs
 from cvstats.cube.arrays import problem_on
 from cvstats.intervals import Evidence
-from cvstats.intervals.calibration import PAIRS
+from cvstats.intervals.calibrated_limits import PAIRS
 from cvstats.metrics import at_prior, get_metric
 from cvstats.protocols.bootstrap import within_folds
 

@@ -12,7 +12,7 @@ from cvstats._check import InputError, check_count, check_level, check_option, e
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches, problem_on
-from cvstats.intervals.calibration import variance_of
+from cvstats.intervals.calibrated_limits import variance_of
 from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem

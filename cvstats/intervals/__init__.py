@@ -19,7 +19,7 @@ from cvstats._check import InputError, check_count, nearest, whole
 from cvstats._results import NO_INTERVAL
 from cvstats.cube.arrays import class_names, problem_on
 
-from .calibration import Calibration, calibrated, wilson_limits
+from .calibrated_limits import Calibration, calibrated, wilson_limits
 from .evidence import Evidence, Method
 
 # whose shares Wilson's interval is for, and of what: all samples, or a class, true or predicted

@@ -14,7 +14,7 @@ from cvstats._check import InputError, Rng, check_level, check_option, entropy
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import Evidence, get_method
-from cvstats.intervals.calibration import bbc_x
+from cvstats.intervals.calibrated_limits import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
 from cvstats.judge.asked import adjustment_of
 from cvstats.kernels import Problem

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, nearest, show
-from cvstats.intervals.calibration import constants, variance_of
+from cvstats.intervals.calibrated_limits import constants, variance_of
 from cvstats.kernels import Problem
 from cvstats.kernels.holm import holm
 

@@ -16,7 +16,7 @@ from scipy import stats
 import cvstats as cs
 from cvstats.cube.arrays import problem_on
 from cvstats.intervals import METHODS, get_method, interval_limits, quantiles
-from cvstats.intervals.calibration import (
+from cvstats.intervals.calibrated_limits import (
     LogScale,
     UnitScale,
     bbc_x,
