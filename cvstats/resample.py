@@ -505,9 +505,9 @@ def codes_of(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray | None
         values = plain_array(given)
         if values.shape != (n,):
             raise InputError(f"`{argument}` must have one value per sample ({n}); got shape {values.shape}.")
-        if pd.isna(values).any():
-            missing = cube["sample"].values[pd.isna(values)]
-            raise InputError(f"`{argument}` are missing for samples {show(missing)}; every sample needs one.")
+    if pd.isna(values).any():
+        missing = cube["sample"].values[pd.isna(values)]
+        raise InputError(f"`{argument}` are missing for samples {show(missing)}; every sample needs one.")
     codes: np.ndarray = pd.factorize(values, sort=argument == "strata" and values.dtype.kind != "O")[0]
     return codes
 

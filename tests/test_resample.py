@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import cvstats as cs
-from cvstats.resample import ATTEMPTS, Bootstrap
+from cvstats.resample import ATTEMPTS, Bootstrap, given_draws
 
 
 def cube(n=30, **arguments):
@@ -106,6 +106,12 @@ class TestBootstrap:
             cs.bootstrap(cube(), 5, strata="positive")
         with pytest.raises(cs.InputError, match=r"`groups` must have one value per sample \(30\); got shape \(3,\)"):
             cs.bootstrap(cube(), 5, groups=[1, 2, 3])
+        gap = ["a", None] + ["b"] * 28
+        named = cube().assign_coords(site=("sample", np.array(gap, object)), age=("sample", [1.0, np.nan] + [2.0] * 28))
+        for given in (gap, "site", "age"):
+            for argument in ("groups", "strata"):
+                with pytest.raises(cs.InputError, match=f"`{argument}` are missing for samples 's1'; every sample"):
+                    cs.bootstrap(named, 5, **{argument: given})
         with pytest.raises(cs.InputError, match="`times` must be a whole number of at least 1; got 0"):
             cs.bootstrap(cube(), 0)
         for rng in (-1, "a", True, 1.5):
@@ -194,3 +200,14 @@ def test_rare_draws_are_found_whatever_the_block():
     assert redrawn.max() > 32
     part, _ = Bootstrap(10, 33, 1, check=Rule(rare)).block(32, 33)
     assert (part == whole[32:33]).all()
+
+
+def test_given_draws_are_taken_as_they_are():
+    c = cube()
+    draws = cs.bootstrap(c, 6, rng=1)
+    counts, again = given_draws(draws, c).block(2, 5)
+    assert counts.tolist() == draws.values[2:5].tolist()
+    assert again.tolist() == [0, 0, 0]
+    counts, again = given_draws(draws.astype(float), c).block(2, 5)
+    assert counts.tolist() == draws.values[2:5].tolist()
+    assert again.tolist() == [0, 0, 0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cvstats as cs
+from cvstats.select import ranking
 
 
 class TestBest:
@@ -103,3 +104,17 @@ class TestWithin:
     def test_bad_loss(self, loss):
         with pytest.raises(cs.InputError, match="`loss` must be a finite number that is not negative; got"):
             cs.select_within(loss)
+
+
+@pytest.mark.parametrize("draws", [1, 70])
+def test_ranking_is_by_the_criterion_first(draws):
+    """However few draws or many columns; equal values stand together, what is undefined is last."""
+    g = np.random.default_rng(draws)
+    criterion = g.integers(0, 30, (draws, 64)).astype(float)
+    criterion[:, 5] = np.nan
+    hashes = g.integers(0, 2**63, 64).astype(np.uint64)
+    order = ranking(criterion, hashes, 3)
+    assert (np.sort(order, axis=1) == np.arange(64)).all()
+    best_first = np.take_along_axis(criterion, order, axis=1)
+    assert (np.diff(best_first[:, :-1], axis=1) <= 0).all()
+    assert (order[:, -1] == 5).all()

@@ -57,6 +57,8 @@ class Axis:
         values = self.values(ids=ids)
         if (codes >= 0).all():
             return np.asarray(values[codes])
+        if text == "" and number is np.nan and values.dtype.kind in "iu" and (np.abs(values) > 2**53).any():
+            values = values.astype(str)  # as floats some would be the same
         numbers = values.dtype.kind in ("iuf" if text == "" else "iufb")
         kind: Any = (float if number is np.nan else values.dtype) if numbers else object
         out = np.append(values.astype(kind), number if numbers else text)[codes]

@@ -18,6 +18,7 @@ from cvstats.cube.arrays import problem_on
 from cvstats.intervals import METHODS, get_method, interval_limits, quantiles
 from cvstats.intervals.calibrated_limits import (
     LogScale,
+    PlainScale,
     UnitScale,
     bbc_x,
     constants,
@@ -390,6 +391,17 @@ class TestCalibratedByHand:
         assert (
             UnitScale(best=1.0, worst=0.0).spread(replace(given, kept=np.ones(3), smallest_class=7), 1.0, 1.0)[0] == 7
         )
+
+    def test_noise_of_any_decision_on_every_scale(self):
+        """A perfect naive score counts as half a sample short of it; nothing is relative to a loss of zero."""
+        kept = np.array([0.75, 0.85, 0.8])
+        given = evidence(kept=kept, naive=1.0)
+        own, extra = np.var(kept, ddof=1), np.var(given.chosen, ddof=1)
+        assert UnitScale(best=1.0, worst=0.0).spread(given, 1.3, 1.0)[0] == pytest.approx(max(0.99 * 0.01 / own, 1.0))
+        assert PlainScale(np.inf, -np.inf).spread(given, 1.3, 0.5)[0] == pytest.approx(np.sqrt(1.3 * own + extra / 2))
+        for perfect in ({"naive": 0.0}, {"estimate": 0.0}):
+            nothing = replace(evidence("mse", kept=kept), **perfect)
+            assert LogScale(best=0.0, worst=np.inf).spread(nothing, 1.3, 1.0)[0] == 0
 
     @pytest.mark.parametrize("metric", ["mcc", "auc", "balanced_accuracy", "f1", "error_rate"])
     def test_scale_maps_the_range_to_zero_and_one(self, metric):

@@ -168,6 +168,86 @@ def test_concordance_is_exact_for_whole_numbers(monkeypatch, total, engine):
         assert scores.tolist() == expected
 
 
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("weight", [500.0, 5000.0, 5e6])
+def test_concordance_of_samples_that_weigh_much(monkeypatch, weight, engine):
+    """Twice the weight of the pairs is 3e7, 3e9 or 3e15: more than single precision, or 32 bits, can count."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(walk, "FORCE", engine)
+    n = 11
+    y, event, risk = np.arange(n, dtype=float), np.ones(n), -np.arange(n, dtype=float)
+    risk = np.stack([risk, np.append(risk[1:], 1.0)], axis=1)[:, :, None]  # all in order, and the last first
+    problem = Problem(y, risk, weight + y, event, 0, "score", None)
+    found = pairs.PairKernel(get_metric("concordance"), problem, float(n)).scores(np.ones((1, n), np.int32))
+    w = problem.weight
+    every, last = np.triu(np.outer(w, w), 1), np.triu(np.outer(w, w), 1)[:, -1]
+    np.testing.assert_array_equal(found, [[1.0, 1 - last.sum() / every.sum()]])
+
+
+@pytest.mark.parametrize("tile", [3, 256])
+def test_concordance_with_gaps_and_equal_times(monkeypatch, tile):
+    """What is missing is in no pair, of no repeat that lacks it; equal times on both sides of a tile's end."""
+    monkeypatch.setattr(walk, "FORCE", "numpy")
+    monkeypatch.setattr(pairs, "TILE", tile)
+    g = np.random.default_rng(8)
+    n, w = 20, draws(20, 4)
+    y, event = g.integers(0, 4, n).astype(float), (g.random(n) < 0.7).astype(float)
+    risk = g.integers(0, 5, (n, 3, 2)).astype(float)
+    risk[:7, 0, 0] = risk[3:9, 1] = np.nan
+    found = pairs.PairKernel(get_metric("concordance"), Problem(y, risk, None, event, 0, "score", None), 20.0).scores(w)
+    comparable = (event[:, None] == 1) & ((y[:, None] < y) | ((y[:, None] == y) & (event == 0)))
+    for row, scores in zip(w, found, strict=True):
+        for j, score in enumerate(scores):
+            each = []
+            for r in risk[:, j].T:
+                pair = np.outer(row, row) * comparable * np.outer(~np.isnan(r), ~np.isnan(r))
+                each.append((pair * ((r[:, None] > r) + 0.5 * (r[:, None] == r))).sum() / pair.sum())
+            assert score == pytest.approx(np.mean(each), rel=1e-14)
+
+
+def test_repeats_of_samples_with_partners():
+    """Columns are partners within repeats; a repeat is taken with all of its partners, and its models."""
+    p, model = np.arange(4 * 2 * 6.0).reshape(4, 2, 6), np.arange(12).reshape(4, 3)
+    problem = Problem(np.zeros(4), p, None, None, 2, "score", None, partners=2, model=model)
+    some = problem.repeats(np.array([2, 0]))
+    assert some.p.tolist() == p[:, :, [4, 5, 0, 1]].tolist()
+    assert some.model.tolist() == model[:, [2, 0]].tolist()
+    fold = np.arange(24).reshape(6, 4)
+    alone = Problem(np.zeros(4), p, None, None, 2, "score", None, fold=fold).repeats(slice(1, 3))
+    assert alone.p.tolist() == p[:, :, 1:3].tolist()
+    assert alone.fold.tolist() == fold[1:3].tolist()
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "brier"])
+def test_real_weights_keep_their_digits(name):
+    """Though the whole numbers they multiply need fewer; f1 by sums of its parts."""
+    metric, problem = task(name, r=1)
+    w = np.random.default_rng(3).random((4, problem.n))
+    hard = problem.p[:, :, 0] > 0.5
+    expected = {
+        "accuracy": lambda y, p, h, w: np.average(h == y, weights=w),
+        "brier": lambda y, p, h, w: np.average((p - y) ** 2, weights=w),
+        "f1": lambda y, p, h, w: sklearn.metrics.f1_score(y, h, sample_weight=w),
+    }[name]
+    found = metric.kernel(problem, float(w.sum(axis=1).max())).scores(w)
+    by_hand = [[expected(problem.y, problem.p[:, j, 0], hard[:, j], row) for j in range(5)] for row in w]
+    np.testing.assert_allclose(found, by_hand, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "brier"])
+def test_a_sample_in_some_of_the_repeats_counts_as_one_in_all(name):
+    """Its value is the mean over the repeats that have it, be it one of three, two or all."""
+    metric, problem = task(name)
+    p = problem.p.copy()
+    p[0, 0, :2] = p[1, 0, 1] = p[2, 1, 0] = np.nan
+    values = (p - problem.y[:, None, None]) ** 2 if name == "brier" else (p > 0.5) == problem.y[:, None, None]
+    w = draws(problem.n, 6)
+    values = np.nanmean(np.where(np.isnan(p), np.nan, values), axis=2)
+    found = metric.kernel(replace(problem, p=p), float(problem.n)).scores(w)
+    np.testing.assert_allclose(found, w @ values / w.sum(axis=1)[:, None], rtol=1e-13)
+
+
 def test_presence_knows_each_pattern_once():
     missing = np.zeros((9, 6), bool)
     missing[2, [1, 4]] = True

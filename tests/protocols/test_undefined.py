@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import cvstats as cs
+from cvstats.metrics import get_metric
+from cvstats.protocols.bootstrap_winner import _anchored
 
 NAN = float("nan")
 TEXT, NUMBERS = ["a", "b", "c"], [10, 20, 30]
@@ -582,3 +585,12 @@ def test_skipping_is_refused_where_it_means_nothing():
     ]:
         with pytest.raises(cs.InputError, match=text):
             cs.ncv(cube, "auc", criterion=criterion)
+
+
+def test_an_estimate_is_undefined_where_plain_bbc_is_or_no_draw_compares():
+    given = SimpleNamespace(estimate=0.7, naive=0.8, metric=get_metric("auc"))
+    assert _anchored(given, np.array([-0.1, np.nan, -0.3])) == pytest.approx(0.6)
+    assert _anchored(given, np.array([0.5])) == 1
+    assert np.isnan(_anchored(given, np.array([np.nan])))
+    given.estimate = np.nan
+    assert np.isnan(_anchored(given, np.array([-0.1])))
