@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -374,13 +375,14 @@ def interval_limits(
     if not undefined and (doubt := getattr(method, "doubt", None)) is not None:
         note = doubt(evidence) or ""
     limits: dict[str, Any] = dict.fromkeys(NAMES, np.nan)
+    calibration = getattr(method, "calibration", None)
+    kept = None if undefined or calibration is None else calibration(evidence)
     if not undefined:
-        low, high, error = method.limits(evidence, level)
-        bounds = method.limits(evidence, 2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
-        limits = dict(zip(NAMES, (low, high, error, *bounds), strict=True))
-    if (calibration := getattr(method, "calibration", None)) is not None:
-        kept = [np.nan] * len(fields(Calibration)) if undefined else astuple(calibration(evidence))
-        limits["calibration"] = np.array(kept, float)
+        at = partial(method.limits, evidence) if kept is None else kept.limits
+        bounds = at(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
+        limits = dict(zip(NAMES, (*at(level), *bounds), strict=True))
+    if calibration is not None:
+        limits["calibration"] = np.array([np.nan] * len(fields(Calibration)) if kept is None else astuple(kept), float)
     return limits, method.name if reason is None else NO_INTERVAL, note
 
 

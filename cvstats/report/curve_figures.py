@@ -71,4 +71,5 @@ def _drawing(name: str, curve: xr.Dataset, plot: Callable[..., Any], caption: st
         height=(3.6, 3.3),
         caption=caption,
         text=f"{caption} The corrected curve differs from the plain one by at most {gap:.3g}.",
+        small=True,
     )

@@ -18,6 +18,7 @@ from .analysis import Analysis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
 
 WIDE, NARROW = 7.4, 3.75  # inches; a desktop column and a phone held upright
 MARGIN = 3  # points around a figure
@@ -69,7 +70,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the report, drawn in two widths by ``draw(ax, narrow)``, with its caption and its words."""
+    """A figure of the report, drawn by ``draw(ax, narrow)`` in two widths or `small`, with caption and words."""
 
     block: ClassVar = "drawing"
     name: str
@@ -77,11 +78,12 @@ class Drawing:
     height: tuple[float, float]  # inches: wide, narrow
     caption: str
     text: str  # what it says, for readers who do not see it
+    small: bool = False  # whether the width of a phone will do, and a desktop has two side by side
 
     def svg(self, narrow: bool) -> str:
         """Return the figure for a phone or for a desktop."""
         import matplotlib as mpl
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 
         name = f"cvstats-{self.name}-{'narrow' if narrow else 'wide'}"
         settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9.5, "hatch.linewidth": 0.6}
@@ -95,30 +97,38 @@ class Drawing:
             ax = figure.subplots()
             ax.patch.set_alpha(0)
             self.draw(ax, narrow)
-            spread(ax)
-            out = io.StringIO()
-            canvas: Any = FigureCanvasSVG(figure)
-            canvas.print_svg(out, metadata={"Date": None, "Creator": None})
+            out, (width, height) = io.StringIO(), figure.bbox.size
+            made: Any = RendererSVG  # not typed
+            renderer = made(width, height, out, image_dpi=figure.dpi, metadata={"Date": None, "Creator": None})
+            spread(ax, renderer)
+            figure.draw(renderer)
+            renderer.finalize()
         return inline(out.getvalue())
 
 
-def spread(ax: Axes) -> None:
+def spread(ax: Axes, renderer: RendererBase) -> None:
     """Give the only axes of a figure all the room that names and legend leave.
 
     Constrained layout measures everything twice, and savefig() then draws everything once without need. Here it is
-    measured again only when the axes have other ticks in their new size.
+    measured again only when the axes have other ticks in their new size; else the names of the axes stay at their
+    distance, which drawing would measure again.
     """
-    figure = ax.get_figure(root=True)
+    figure, both = ax.get_figure(root=True), (ax.xaxis, ax.yaxis)
     assert figure is not None
     for _ in range(2):
-        room, inside, box = np.array(figure.bbox.max), ax.bbox.frozen(), ax.get_tightbbox(for_layout_only=True)
-        ticks = [axis.get_majorticklocs() for axis in (ax.xaxis, ax.yaxis)]
+        room, inside = np.array(figure.bbox.max), ax.bbox.frozen()
+        box = ax.get_tightbbox(renderer, for_layout_only=True)
+        ticks = [axis.get_majorticklocs() for axis in both]
         assert box is not None
         low, high = np.subtract(inside.min, box.min) + MARGIN, room - np.subtract(box.max, inside.max) - MARGIN
         if (high <= low).any():
             return  # names leave no room
+        below, left = ax.xaxis.label.get_position()[1] - inside.y0, ax.yaxis.label.get_position()[0] - inside.x0
         ax.set_position((*(low / room), *((high - low) / room)))
-        if all(map(np.array_equal, ticks, (ax.xaxis.get_majorticklocs(), ax.yaxis.get_majorticklocs()))):
+        if all(map(np.array_equal, ticks, (axis.get_majorticklocs() for axis in both))):
+            width, height = high - low
+            ax.xaxis.set_label_coords(0.5, below / height)
+            ax.yaxis.set_label_coords(left / width, 0.5)
             return
 
 

@@ -196,17 +196,19 @@ def test_each_bootstrap_is_drawn_once_and_shared(monkeypatch, kept):
 def test_nothing_is_cut_off_the_figures(monkeypatch, analysis):
     seen = []
 
-    def spread(ax):
-        made(ax)
-        box, room = ax.get_tightbbox(), ax.figure.bbox
+    def spread(ax, renderer):
+        made(ax, renderer)
+        box, room = ax.get_tightbbox(renderer), ax.figure.bbox
         seen.append((box.min >= -0.5).all() and (box.max <= room.max + 0.5).all())
 
     made = page.spread
     monkeypatch.setattr(page, "spread", spread)
     render_html(ReportPage(analysis))
-    render_html(ReportPage(Analysis(cs.example_cube(), "auc", times=100)))
+    html = render_html(ReportPage(Analysis(cs.example_cube(), "auc", times=100)))
     assert len(seen) > 12
     assert all(seen)
+    curves = re.findall(r'<figure id="figure-curve-.*?</figure>', html, re.S)
+    assert [curve.count("<svg") for curve in curves] == [1, 1, 1], "small enough for phone and desktop"
 
 
 def test_inline_svg_keeps_only_what_is_used():
