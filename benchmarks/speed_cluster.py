@@ -33,7 +33,9 @@ TIMES = 1000
 def usage() -> tuple[int, float, float]:
     """Return the process, its CPU seconds so far and its peak memory in megabytes."""
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    return os.getpid(), spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 1024
+    lines = Path("/proc/self/status").read_text().splitlines()  # ru_maxrss would be that of the process that started it
+    peak = next(float(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return os.getpid(), spent.ru_utime + spent.ru_stime, peak / 1024
 
 
 def spilled(dask_worker: Any) -> float:
