@@ -157,9 +157,8 @@ class HorizonMeanKernel(HorizonKernel):
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         super().__init__(metric, problem)
         survival, late = np.asarray(problem.p[..., 0], dtype=float), self.late[:, None]
-        self.side: Literal["left", "right"] = (
-            "left"  # who is censored at the horizon is known to have had no event by it
-        )
+        # who is censored at the horizon is known to have had no event by it
+        self.side: Literal["left", "right"] = "left"
         if metric.statistic == "survival_brier":
             self.side = "right"  # but weighs as those who were followed beyond it
             self.above, self.below = np.where(late, 1 - survival, survival) ** 2, np.ones((len(survival), 1))
