@@ -18,7 +18,7 @@ from ._check import InputError, check_count, check_option
 from ._results import names_of
 from .kernels import Problem
 from .kernels.mixing import Candidates, complete
-from .kernels.sums import settled
+from .kernels.problem import settled
 
 if TYPE_CHECKING:
     from .adjust import Adjustment

@@ -15,7 +15,8 @@ from cvstats.cube.arrays import map_blocks
 from cvstats.kernels import Kernel, LabelCheck, Problem
 from cvstats.kernels.cutting import TableMetric
 from cvstats.kernels.mixing import Candidates, votes
-from cvstats.kernels.sums import SumKernel, settled
+from cvstats.kernels.problem import settled
+from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities
@@ -46,11 +47,6 @@ class FoldKernel(Kernel):
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self._averaged(weights, np.arange(self.m), lambda one, w: one.scores(w))
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores, both (draw, m)."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
-
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         return self._averaged(weights, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
@@ -76,7 +72,10 @@ class FoldKernel(Kernel):
 
 
 class AdjustedKernel(Kernel):
-    """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach."""
+    """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach.
+
+    It only chooses: what was learned from other samples is judged by `verdicts`.
+    """
 
     def __init__(self, metric: Metric, problem: Problem, total: float, adjust: Adjustment) -> None:
         self.metric, self.problem, self.total, self.adjust = metric, problem, total, adjust
@@ -109,10 +108,6 @@ class AdjustedKernel(Kernel):
             score[:, j] = scorer.judged(counts, every)
         fine = np.round(score, DIGITS) if data.kind == "probability" else score  # maps that separate are all perfect
         return settled(self.metric.sign * fine), score
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        return np.asarray(self.scores(weights)[np.arange(len(index)), index])
 
 
 def choosing_kernel(metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None) -> Kernel:

@@ -125,26 +125,42 @@ class Problem:
 class Kernel:
     """Scores of a problem's configurations by one metric, under many weight vectors at once.
 
-    Made of the metric, the problem, and an upper bound of the sum of weights of a draw.
+    Made of the metric, the problem, and an upper bound of the sum of weights of a draw. A kernel says how `some`
+    configurations are scored; the rest follows, unless it has a better way.
     """
 
     metric: Metric
+    m: int  # number of configurations
 
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         raise NotImplementedError
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of neighbouring configurations under each row of `weights`: (draw, column[, place])."""
         raise NotImplementedError
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m[, place])."""
+        return self.some(weights, range(self.m))
 
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
         score = self.scores(weights)
-        return score if self.metric.sign > 0 else -score, score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        raise NotImplementedError
+        draws = [np.flatnonzero(index == j) for j in np.unique(index)]
+        each = [self.some(weights[mine], range(index[mine[0]], index[mine[0]] + 1))[:, 0] for mine in draws]
+        out = np.empty((len(index), *each[0].shape[1:]))
+        out[np.concatenate(draws)] = np.concatenate(each)
+        return out
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
+    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
+    return np.asarray(bits.view(float))
 
 
 @dataclass(frozen=True)
