@@ -203,7 +203,7 @@ def select_and_judge(
     if judge_cube is not None:
         judge_cube = aligned(judge_cube, cube, "judge_cube")
     rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
-    simple = rules.plain and metrics == (chooser,)
+    simple = rules.plain and metrics == (chooser,) and judge_cube is None
 
     def one(part: xr.DataArray, other: xr.DataArray | None) -> xr.Dataset:
         data = problem_of(part, chooser, metrics, rules)
@@ -220,7 +220,7 @@ def select_and_judge(
                         f"{show(other['sample'].values[extra])}. Leave those samples out, or give `judge`."
                     )
         draws = given_draws(choose, part)
-        out = decide(chooser, data, draws, rules, judge=weights, judges=judges, judging=simple)
+        out = decide(chooser, data, draws, rules, judge=weights, judging=simple)
         if simple:
             return _labelled(out, metrics, [out.value], {}, listed)
         nothing = Decision(np.array([-1]), None if out.share is None else out.share[None])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.adjust import Fitted
-from cvstats.cube.arrays import map_blocks, surveyed
+from cvstats.cube.arrays import surveyed
 from cvstats.kernels import Kernel, Problem
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
@@ -21,7 +21,7 @@ from cvstats.metrics.curves import together
 from cvstats.resample import Draws
 from cvstats.select import Rules
 
-from .loop import CELLS, Decision, spans
+from .loop import CELLS, Decision, gathered, spans
 from .scorers import adjusted, choosing_kernel, mixable
 
 MANY = 8  # draws that a winner must have on average to be sorted once for all of them
@@ -129,7 +129,7 @@ def verdicts(
     learned: dict[str, np.ndarray] = {}
     last, nothing = final.fitted, decision.empty
     if won.size:
-        bench = _Bench(_gathered(known, won), _gathered(other, won), won, rules)
+        bench = _Bench(gathered(known, won), gathered(other, won), won, rules)
         total = max(setting.draws.total, setting.judge.total if setting.judge else 0.0, float(known.n))
         last = bench.fitted(final, np.ones((1, len(inside)), np.uint8))
         every = together(metrics) if bench.far.fold is None else [(slice(i, i + 1), m) for i, m in enumerate(metrics)]
@@ -250,16 +250,3 @@ def _winners(decision: Decision, final: Decision) -> np.ndarray:
         return np.asarray(place[place >= 0])
     share = np.concatenate([decision.share, final.share])
     return np.flatnonzero((np.nan_to_num(share) > 0).any(axis=0))
-
-
-def _gathered(problem: Problem, places: np.ndarray) -> Problem:
-    """Return some configurations of a problem in memory, on the samples that somebody predicted."""
-    pick = np.isin(np.arange(problem.p.shape[-2]), places)
-    blocks: list[Problem] = map_blocks(_as_it_is, problem, pick=pick)[1]
-    if len(blocks) == 1:
-        return blocks[0]
-    return replace(blocks[0], p=np.concatenate([block.p for block in blocks], axis=-2))
-
-
-def _as_it_is(block: Problem, *_: Any) -> Problem:
-    return block
