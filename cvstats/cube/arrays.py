@@ -350,12 +350,6 @@ def _nothing(*_: Any) -> None:
     """Look at a block, and do nothing with it."""
 
 
-def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples somebody predicted, and which configurations predicted all of those."""
-    data = coverage(cube)
-    return data.rows, data.eligible
-
-
 def map_blocks(
     work: Work[T], data: Problem, *, pick: np.ndarray | None = None, progress: str = "", steps: int = 1
 ) -> tuple[Problem, list[T]]:

@@ -123,7 +123,7 @@ def adjusted(metric: Metric, problem: Problem, fitted: Fitted) -> Problem:
     """Return the problem with adjusted predictions in the form that `metric` reads: one column for each fit."""
     if fitted.cuts and metric.uses in ("label", "any"):
         return replace(problem, p=fitted.apply(problem.p), kind="label", threshold=None)
-    p = fitted.predictions(problem.p)
+    p = fitted.apply(problem.p, cut=False)
     if fitted.cuts and metric.uses == "margin":
         return replace(problem, p=p - fitted.state["threshold"][:, None], threshold=0.0)
     return replace(problem, p=p)

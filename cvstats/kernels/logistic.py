@@ -43,6 +43,13 @@ def fit_line(y: np.ndarray, x: np.ndarray, w: np.ndarray, *, free: bool) -> tupl
     return a, b
 
 
+def on_line(p: np.ndarray, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Return probabilities (..., column, r) mapped by the line of each column."""
+    from scipy.special import expit
+
+    return np.asarray(expit(intercept[..., None] + slope[..., None] * log_odds(p)))
+
+
 def _end(x: np.ndarray, some: np.ndarray, side: int) -> np.ndarray:
     """Return the largest (side 1) or smallest (-1) of some x in each row."""
     return np.asarray(side * np.where(some, side * x, -np.inf).max(axis=1))
