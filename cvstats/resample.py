@@ -148,10 +148,9 @@ class Bootstrap(Draws):
         if check is None:
             return counts, redrawn
         bad = np.flatnonzero(~check.pair(counts))
-        if bad.size and check.judging and not check.possible(self.group):
+        if bad.size and not self._hopeful:
             return counts, redrawn  # drawing again would be futile
-        attempts = ATTEMPTS if bad.size and self._hopeful else 0
-        for attempt in range(1, attempts + 1):
+        for attempt in range(1, ATTEMPTS + 1):
             if not bad.size:
                 break
             for row in bad.tolist():

@@ -22,8 +22,7 @@ class CustomKernel(Kernel):
         self.metric, self.function, self.problem = metric, metric.function, problem
         self.p = problem.read(metric.uses)
         self.m = self.p.shape[-2]
-        missing = np.isnan(self.p)
-        self.present = ~(missing.any(axis=0) if self.p.ndim == 4 else missing)  # (n, m, r)
+        self.present = problem.filled()  # (n, m, r)
 
     def _value(self, column: int, repeat: int, weights: np.ndarray) -> float:
         """Return the function's value for one configuration in one repeat; NaN when no sample is left."""

@@ -221,31 +221,6 @@ class LabelCheck:
         usable = self.chosen(counts)
         return usable & self.chosen(counts == 0) if self.judging else usable
 
-    def possible(self, group: np.ndarray | None = None) -> bool:
-        """Return whether some draw could be usable, so that drawing again is not futile.
-
-        What is needed must exist twice, in different units: once to choose, once to judge.
-        """
-        counted = np.ones(len(self.y), bool) if self.weight is None else self.weight > 0
-        unit = np.arange(len(self.y)) if group is None else group
-        y, unit = self.y[counted], unit[counted]
-        if len(np.unique(unit)) < 2 or not self.chosen(np.ones((1, len(self.y))))[0]:
-            return False
-        if self.requires == "spread":
-            return len(y) >= 4 and int(np.unique(y, return_counts=True)[1].max()) <= len(y) - 2
-        if self.requires == "pairs":
-            return self._two_pairs(counted)
-        return not self.requires or all(len(np.unique(unit[y == code])) >= 2 for code in self.codes())
-
-    def _two_pairs(self, counted: np.ndarray) -> bool:
-        """Return whether two comparable pairs exist that share no sample: the two earliest events can begin them."""
-        assert self.event is not None
-        rank = (2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0))[counted]
-        events = np.flatnonzero(self.event[counted] == 1)
-        events = events[np.argsort(rank[events], kind="stable")][:2]
-        later = np.sort(np.delete(rank, events))[-2:]
-        return len(events) == 2 and len(later) == 2 and bool(np.all(rank[events] < later))
-
     def codes(self) -> list[int]:
         """Return the classes that a draw must hold."""
         if self.requires == "classes" or (self.requires == "positive" and self.n_classes > 2):
