@@ -83,34 +83,29 @@ def scored(
     metric cannot use is NaN.
     """
     steps = sum(draws.times for draws in several)
-    known, parts = map_blocks(_Score(metric, several, batch), data, progress="scoring" if progress else "", steps=steps)
+    work = partial(_scored_block, metric, several, batch)
+    known, parts = map_blocks(work, data, progress="scoring" if progress else "", steps=steps)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Score:
-    """Scores of one block of configurations; an object so that workers can receive it."""
-
-    metric: Metric
-    several: Sequence[Draws]
-    batch: int | None
-
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
-        several = [draws.on(block.rows) for draws in self.several]
-        if len(columns) < np.count_nonzero(block.eligible):
-            several = [draws.remembered() for draws in several]  # for the other blocks
-        total = max(*(draws.total for draws in several), float(block.n))
-        scorer = choosing_kernel(self.metric, block, total)
-        check = block.check(self.metric.requires)
-        tables = [np.empty((draws.times, len(columns))) for draws in several]
-        for draws, table in zip(several, tables, strict=True):
-            for start, stop in spans(draws.times, self.batch, self.metric, block):
-                counts, _ = draws.block(start, stop)
-                table[start:stop] = scorer.scores(counts)
-                table[start:stop][~check.chosen(counts)] = np.nan
-                if tick is not None:
-                    tick(None, stop - start)
-        return tables
+def _scored_block(
+    metric: Metric, several: Sequence[Draws], batch: int | None, block: Problem, columns: np.ndarray, tick: Tick
+) -> list[np.ndarray]:
+    """Return the scores of one block of configurations under several draws."""
+    several = [draws.on(block.rows) for draws in several]
+    if len(columns) < np.count_nonzero(block.eligible):
+        several = [draws.remembered() for draws in several]  # for the other blocks
+    total = max(*(draws.total for draws in several), float(block.n))
+    scorer, check = choosing_kernel(metric, block, total), block.check(metric.requires)
+    tables = [np.empty((draws.times, len(columns))) for draws in several]
+    for draws, table in zip(several, tables, strict=True):
+        for start, stop in spans(draws.times, batch, metric, block):
+            counts, _ = draws.block(start, stop)
+            table[start:stop] = scorer.scores(counts)
+            table[start:stop][~check.chosen(counts)] = np.nan
+            if tick is not None:
+                tick(None, stop - start)
+    return tables
 
 
 def decide(

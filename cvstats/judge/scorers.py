@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -162,22 +162,18 @@ def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
     For metrics that are linear in the values of single samples.
     """
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    _, parts = map_blocks(_Mix(metric, weight), data)
+    _, parts = map_blocks(partial(_mixed_sums, metric, weight), data)
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
     return float(metric.formula(sums, parts[0][1])[0])
 
 
-@dataclass(frozen=True)
-class _Mix:
-    """Mixed sums over one block of configurations, and label sums; an object so that workers can receive it."""
-
-    metric: Metric
-    weight: np.ndarray
-
-    def __call__(self, block: Problem, columns: np.ndarray, _: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        scorer = SumKernel(self.metric, block, float(block.n))
-        mine = np.ascontiguousarray(self.weight[block.rows][:, columns].T)
-        labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
-        parts = zip(scorer.rows, scorer.parts, strict=False)
-        return [(values * mine[:, rows]).sum(axis=1) / scorer.divisor for rows, values in parts], labels
+def _mixed_sums(
+    metric: Metric, weight: np.ndarray, block: Problem, columns: np.ndarray, _: Any
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return mixed sums over one block of configurations, and label sums."""
+    scorer = SumKernel(metric, block, float(block.n))
+    mine = np.ascontiguousarray(weight[block.rows][:, columns].T)
+    labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
+    parts = zip(scorer.rows, scorer.parts, strict=False)
+    return [(values * mine[:, rows]).sum(axis=1) / scorer.divisor for rows, values in parts], labels
