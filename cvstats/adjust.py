@@ -17,7 +17,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, is_number, plain, show
 from cvstats.cube.arrays import class_names
-from cvstats.kernels.cutting import Criterion, Cutter, TableMetric, paired_cuts
+from cvstats.kernels.cutting import Criterion, Cutter, paired_cuts, table_value
 from cvstats.kernels.logistic import fit_line, isotonic, log_odds, on_line
 from cvstats.metrics import Metric, bound_metric, get_metric, prior_in_order
 
@@ -236,7 +236,7 @@ class _Cut(Adjustment):
             return Criterion(self.form, *as_written(self.value, 1.0))
         name = self.value.name
         ours = name in _FORMS and get_metric(name) is self.value
-        return Criterion(_FORMS[name]) if ours else Criterion("function", function=TableMetric(self.value))
+        return Criterion(_FORMS[name]) if ours else Criterion("function", function=partial(table_value, self.value))
 
     @property
     def nearest(self) -> float | None:

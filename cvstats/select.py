@@ -169,12 +169,7 @@ class _Within:
         self.__name__ = f"select_within({loss:g})"
 
     def __call__(
-        self,
-        scores: np.ndarray,
-        *,
-        direction: str,
-        std_error: np.ndarray | None = None,
-        complexity: np.ndarray | None = None,
+        self, scores: np.ndarray, *, direction: str, complexity: np.ndarray | None = None, **_: Any
     ) -> np.ndarray:
         """Return the index of the simplest configuration within the loss of the best."""
         performance = _performance(scores, direction)

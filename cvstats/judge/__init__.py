@@ -27,20 +27,9 @@ from .scorers import mixed_score
 from .verdicts import Setting, Verdict, Verdicts, unseen_cost, verdicts
 
 __all__ = [
-    "Decision",
-    "Outcome",
-    "Rules",
-    "Setting",
-    "Verdict",
-    "Verdicts",
-    "decide",
-    "mixed_score",
-    "score_draws",
-    "scored",
-    "select_and_judge",
-    "unseen_cost",
-    "verdicts",
-]
+    "Decision", "Outcome", "Rules", "Setting", "Verdict", "Verdicts", "decide", "mixed_score", "score_draws", "scored",
+    "select_and_judge", "unseen_cost", "verdicts",
+]  # fmt: skip
 
 
 def score_draws(

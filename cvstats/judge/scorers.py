@@ -13,7 +13,7 @@ import numpy as np
 from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.arrays import map_blocks
 from cvstats.kernels import Kernel, LabelCheck, Problem
-from cvstats.kernels.cutting import TableMetric
+from cvstats.kernels.cutting import table_value
 from cvstats.kernels.mixing import Candidates, votes
 from cvstats.kernels.problem import settled
 from cvstats.kernels.sums import SumKernel
@@ -95,7 +95,7 @@ class AdjustedKernel(Kernel):
         if self.cutter is not None:
             cuts = self.cutter.cuts(w)
             with np.errstate(divide="ignore", invalid="ignore"):
-                value = TableMetric(self.metric)(cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
+                value = table_value(self.metric, cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
             value = np.where(np.isnan(cuts.threshold), np.nan, value)
             return settled(value), self.metric.sign * value
         score = np.empty((len(counts), data.p.shape[-2]))

@@ -99,7 +99,7 @@ def specificity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) 
     return sensitivity_at(1 - y, -p, w, at)
 
 
-def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+def partial_auc(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the area under the ROC curve between the two false positive rates `at`, as one number."""
     areas = []
     for x, height in _polygon(y, p, w):
@@ -260,17 +260,7 @@ def calibration_slope(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarra
 
 
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {
-    "sensitivity_at": sensitivity_at,
-    "specificity_at": specificity_at,
-    "partial_auc": partial_area,
-    "precision_at": precision_at,
-    "net_benefit": net_benefit,
-    "observed_at": observed_at,
-    "predicted_quantile": predicted_quantile,
-    "bin_size": partial(_binned, what="size"),
-    "bin_predicted": partial(_binned, what="predicted"),
-    "bin_observed": partial(_binned, what="observed"),
-    "calibration_intercept": calibration_intercept,
-    "calibration_slope": calibration_slope,
-    "ici": ici,
+    **{f"bin_{what}": partial(_binned, what=what) for what in ("size", "predicted", "observed")},
+    **{one.__name__: one for one in (sensitivity_at, specificity_at, partial_auc, precision_at, net_benefit)},
+    **{one.__name__: one for one in (observed_at, predicted_quantile, calibration_intercept, calibration_slope, ici)},
 }
