@@ -97,8 +97,7 @@ class Bootstrap(Draws):
         check: LabelCheck | None = None,
         ratio: float = 1.0,
     ) -> None:
-        self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.ratio = ratio
+        self.n, self.times, self.seed, self.group, self.strata, self.ratio = n, times, seed, group, strata, ratio
         self._memory: Memory | None = None
         self._units = units = n if group is None else int(group.max()) + 1
         self._slots = max(1, round(units * ratio))  # units that a draw takes
@@ -218,11 +217,13 @@ class Memory(Draws):
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
         first = start // PIECE * PIECE
         pieces = range(first, stop, PIECE)
-        for at in pieces:
-            if at not in self._pieces:
-                self._pieces[at] = self.draws.block(at, min(at + PIECE, self.times))
-        parts = zip(*(self._pieces[at] for at in pieces), strict=True)
-        counts, redrawn = (np.concatenate(part)[start - first : stop - first] for part in parts)
+        if lost := [at for at in pieces if at not in self._pieces]:
+            counts, redrawn = self.draws.block(lost[0], min(lost[-1] + PIECE, self.times))  # at once: it takes less
+            for at in lost:
+                part = slice(at - lost[0], at - lost[0] + PIECE)
+                self._pieces[at] = counts[part], redrawn[part]
+        every = zip(*(self._pieces[at] for at in pieces), strict=True)
+        counts, redrawn = (np.concatenate(each)[start - first : stop - first] for each in every)
         return counts, redrawn
 
     def _over(self, rows: np.ndarray) -> Draws:
