@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
-MANY, FIRST = 8, 16  # classes, and samples of a class that are looked at first
+FIRST = 16  # samples of a class that are looked at first
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -181,16 +181,10 @@ class LabelCheck:
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
-        if self.requires in CLASS_NEEDS and 0 < len(codes := self.codes()) <= MANY:
+        if self.requires in CLASS_NEEDS and (codes := self.codes()):
             each = [self._some(weights, np.flatnonzero(self.y == code)) for code in codes]
             return np.asarray(np.all(each, axis=0))
         w = weights if self.weight is None else weights * self.weight
-        if self.requires in CLASS_NEEDS and codes:  # linear in the classes
-            order = np.argsort(self.y, kind="stable")
-            first = np.searchsorted(self.y[order], [*codes, len(codes)])
-            if (first[1:] == first[:-1]).any():
-                return np.zeros(len(w), bool)
-            return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
         if self.requires == "spread":  # some label differs from the first
             there = w > 0
             first = self.y[np.argmax(there, axis=1)]

@@ -459,9 +459,7 @@ class TestUsable:
 
     @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative", "spread", "pairs"])
     @pytest.mark.parametrize("seed", range(12))
-    @pytest.mark.parametrize("many", [1, 8])
-    def test_all_draws_of_a_few_samples(self, requires, seed, many, monkeypatch):
-        monkeypatch.setattr("cvstats.kernels.problem.MANY", many)  # classes that are looked at one by one
+    def test_all_draws_of_a_few_samples(self, requires, seed):
         rng = np.random.default_rng(seed)
         n, k = int(rng.integers(1, 6)), int(rng.integers(2, 4))
         y = rng.integers(0, k, n).astype(float)
