@@ -123,13 +123,11 @@ class HorizonRankKernel(HorizonKernel):
         known = replace(problem, y=case, p=risk, weight=None, event=None, n_classes=2, kind="score").samples(self.seen)
         self.ranks = RankKernel(replace(metric, statistic="auc", uses="score"), known, total)
 
-    def _known(self, weights: np.ndarray) -> np.ndarray:
-        w = self._weighted(weights)
-        return np.where(self.case, self.censoring.weights(w), w)[:, self.seen]
-
     def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
         """Return the score of some columns under each row of `weights`: (draw, column)."""
-        return self.ranks.some(self._known(weights), columns)
+        w = self._weighted(weights)
+        known = np.where(self.case, self.censoring.weights(w), w)
+        return self.ranks.some(known[:, self.seen], columns)
 
 
 class HorizonMeanKernel(HorizonKernel):
