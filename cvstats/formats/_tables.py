@@ -72,10 +72,10 @@ def _text_table(file: IO[bytes], path: Path, encoding: str, ids: Iterable[str] |
     if b"\x00" in start:
         raise InputError(f"{name}: this is a binary file, not a table of text.")
     file.seek(len(BOM) if start.startswith(BOM) else 0)
-    start = start.removeprefix(BOM)
+    start = start.removeprefix(BOM)[: 1 << 16]
     if start.lstrip()[:1] in (b"[", b"{"):
         return from_frame(_json(file.read(), name), name)
-    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", start[: 1 << 16], re.IGNORECASE) else delimited
+    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", start, re.IGNORECASE) else delimited
     try:
         frame = cells(file, name, encoding).frame(ids)
     except UnicodeDecodeError as error:
