@@ -60,7 +60,8 @@ def growth(folder: Path) -> list[Row]:
     """Time four times the rows, columns and classes."""
     return [
         _fourfold("rows of a long table", lambda size: _long(folder, size), 250),
-        _fourfold("columns of a wide table", lambda size: _wide(folder, size), 1500),
+        _fourfold("columns of a wide table", lambda size: _wide(folder, size, "csv"), 1500),
+        _fourfold("columns of a Parquet table", lambda size: _wide(folder, size, "parquet"), 5000),
         _fourfold("classes, balanced accuracy", _classes, 25),
         _fourfold("classes, one-vs-rest AUC", _class_scores, 5),
     ]
@@ -80,13 +81,13 @@ def _long(folder: Path, samples: int) -> object:
     return lambda: cs.read_predictions(path)
 
 
-def _wide(folder: Path, columns: int) -> object:
-    path = folder / f"columns{columns}.csv"
+def _wide(folder: Path, columns: int, kind: str) -> object:
+    path = folder / f"columns{columns}.{kind}"
     frame = pd.DataFrame(np.random.default_rng(1).random((60, columns)).round(4))
     frame.columns = [f"m{i}" for i in range(columns)]
     frame.insert(0, "label", np.arange(60) % 2)
     frame.insert(0, "sample", np.arange(60))
-    frame.to_csv(path, index=False)
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path, index=False)
     return lambda: cs.read_predictions(path)
 
 

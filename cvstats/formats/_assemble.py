@@ -224,8 +224,8 @@ def _extras(rows: Rows) -> dict[str, Any]:
 
 def _guessed(rows: Rows, axis: Axis, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
     """Return the classes that were predicted, by number, and all classes if some are never the truth."""
-    guesses, known = [same(name, names) for name in axis.places], list(names.values())
-    stray = [name for name in guesses if name not in set(known)]
+    guesses, known = [same(name, names) for name in axis.places], {*names.values()}
+    stray = [name for name in guesses if name not in known]
     if stray and len({is_number(name) for name in axis.places}) > 1:
         raise _text_among_numbers(rows)
     extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])

@@ -34,7 +34,7 @@ IDS = re.compile(
 )
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
-BLOCK, LINES = 2**19, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
+BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
 TALL = 10  # rows per column from which on looking at each column pays
 
 
@@ -119,39 +119,46 @@ class Cells:
 
     def _cut(self, block: bytes, columns: Mapping[str, TextColumn]) -> bool:
         """Take in lines without quotes, whose cells the separators tell; return whether these are such lines."""
-        width, returns = len(self.header), b"\r" in block
-        if self.quote.encode() in block or b"\x00" in block or width < 2:
+        if self.quote.encode() in block or b"\x00" in block or len(columns) < 2:
             return False
         raw = np.frombuffer(b"".join([block, b"" if block.endswith(b"\n") else b"\n", PAD]), np.uint8)
-        last = raw == ord("\n")
-        count = np.count_nonzero(last)
-        if count < TALL * width:
+        edges = self._edges(raw, b"\r" in block)
+        if edges is None:
             return False
-        cuts = np.flatnonzero(last | (raw == ord(self.separator)))
-        if len(cuts) != width * count or not last[cuts[width - 1 :: width]].all():
-            return False
-        edges = np.empty((width + 1, count), np.int32)  # the end of a line is where the next one begins
-        edges[1:] = cuts.reshape(count, width).T
-        edges[0] = np.append(-1, edges[-1, :-1])
-        starts, ends = edges[:-1] + 1, edges[1:]
-        if returns:
-            ends[-1] -= 1
-            if block.count(b"\r") != count or (raw[ends[-1]] != ord("\r")).any():
-                return False
-        lengths = ends - starts
+        lengths = np.diff(edges, axis=0) - 1
         if lengths.max() > len(PAD):
             return False
-        numbers = {
-            place: fractions_of(raw, starts[place], ends[place])
-            for place, column in enumerate(columns.values())
-            if column.fraction
-        }
+        numbers = [
+            fractions_of(raw, start + 1, end) if column.fraction else None
+            for column, start, end in zip(columns.values(), edges[:-1], edges[1:], strict=True)
+        ]
         for place, column in enumerate(columns.values()):
-            if column.fraction:
-                column.add(numbers[place])
+            if (found := numbers[place]) is not None:
+                column.add(found)
             else:
-                column.cut(raw, starts[place], lengths[place])
+                column.cut(raw, edges[place] + 1, lengths[place])
         return True
+
+    def _edges(self, raw: np.ndarray, returns: bool) -> np.ndarray | None:
+        """Return what is before the first cell of each line, and behind each cell; None where lines are not alike."""
+        width, marks = len(self.header), raw == ord("\n")
+        count = np.count_nonzero(marks)
+        if count < TALL * width:
+            return None
+        marks |= raw == ord(self.separator)
+        cuts = np.flatnonzero(marks)
+        if len(cuts) != width * count:
+            return None
+        edges = np.empty((width + 1, count), np.int32)
+        edges[1:] = cuts.reshape(count, width).T
+        edges[0] = np.append(-1, edges[-1, :-1])
+        if (raw[edges[-1]] != ord("\n")).any():
+            return None
+        if returns:
+            edges[-1] -= 1
+            if np.count_nonzero(raw == ord("\r")) != count or (raw[edges[-1]] != ord("\r")).any():
+                return None
+        return edges
 
     def _by_csv(self, block: bytes, columns: Mapping[str, TextColumn]) -> None:
         """Take in any lines that pyarrow reads as CSV."""
