@@ -25,10 +25,11 @@ from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column
 from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
+from .formats._manifest import MANIFEST
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
 from .formats._rows import Rows
-from .formats._store import MANIFEST, compact_store, read_store, write_store
+from .formats._store import compact_store, read_store, write_store
 from .formats._tables import read_table
 from .formats.array_files import load_arrays, read_arrays
 from .formats.folders import held_out, names_of, tables_in

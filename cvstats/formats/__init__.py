@@ -10,52 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
 from cvstats._check import InputError, check_option, clipped, show
 
-from . import (
-    amlb,
-    assembled,
-    autogluon,
-    caret,
-    h2o,
-    jadbio,
-    julearn,
-    long,
-    mljar,
-    mlr3,
-    openml,
-    pycaret,
-    tidymodels,
-    weka,
-    wide,
-)
 from ._columns import plain
 from ._layout import Hints, Layout, Parsed, in_words, matching
 from ._roles import advice, guess, missing_roles
 
 __all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "recognise"]
 
-READERS = (
-    long,
-    wide,
-    tidymodels,
-    caret,
-    mlr3,
-    openml,
-    assembled,
-    amlb,
-    autogluon,
-    h2o,
-    mljar,
-    pycaret,
-    weka,
-    julearn,
-    jadbio,
-)
-DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]
-LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in DECLARED}
+READERS = "long wide tidymodels caret mlr3 openml assembled amlb autogluon h2o mljar pycaret weka julearn jadbio"
+DECLARED = [vars(import_module(f".{name}", __name__)).values() for name in READERS.split()]
+LAYOUTS: dict[str, Layout] = {found.name: found for file in DECLARED for found in file if isinstance(found, Layout)}
 # tables that look like results but hold no predictions: what they are, regular expressions that all match a column
 SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
 NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
