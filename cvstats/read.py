@@ -28,7 +28,7 @@ from .formats._gate import Budget, check_input, node
 from .formats._manifest import MANIFEST
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
-from .formats._rows import Rows
+from .formats._rows import TableRows
 from .formats._store import compact_store, read_store, write_store
 from .formats._tables import read_table
 from .formats.array_files import load_arrays, read_arrays
@@ -106,7 +106,7 @@ def read_predictions(
     ------
     InputError
         No layout or several fit; duplicate rows; a sample with two truths or folds; missing ids or truth; text among
-        numbers; corrupt, truncated, empty or binary files; tables of scores. Rows are named, nothing is repaired.
+        numbers; corrupt, truncated, empty or binary files; tables of scores. TableRows are named, nothing is repaired.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def _read_tables(
     budget: Budget,
 ) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of one table or several, and the facts for its load report."""
-    rows, found, read_as = Rows(len(given) > 1), [], dict[str, str]()
+    rows, found, read_as = TableRows(len(given) > 1), [], dict[str, str]()
     for name, fold, what in given:
         said = replace(hints, name=name, mapped=frozenset(columns), several=rows.several)
         table = _open(what, name, columns, encoding, budget)
@@ -196,7 +196,7 @@ def _read_tables(
 
 
 def _take_in(
-    rows: Rows,
+    rows: TableRows,
     table: Table,
     format: str,
     columns: Mapping[str, Any],

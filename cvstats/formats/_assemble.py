@@ -20,12 +20,12 @@ from cvstats.cube.make import as_cube
 from ._axis import Axis, same
 from ._columns import constant, first_codes, is_number, numbers_of, numeric, texts
 from ._layout import Hints
-from ._rows import PER_SAMPLE, Rows, joined
+from ._rows import PER_SAMPLE, TableRows, joined
 
 RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
 
 
-def cube_of(rows: Rows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]]:
+def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of the rows, which are used up by that, and the facts for its load report."""
     first, axes, own = rows.first, rows.axes, rows.settle()
     values, guesses = _values(rows)
@@ -83,7 +83,7 @@ def cube_of(rows: Rows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]]:
     return cube.assign_coords({**own, **extras}), facts | {"notes": list(rows.notes)}
 
 
-def _in_cells(rows: Rows, values: np.ndarray, nothing: float) -> np.ndarray:
+def _in_cells(rows: TableRows, values: np.ndarray, nothing: float) -> np.ndarray:
     """Return values over all dims, and `nothing` where there is none; places of rows are let go before."""
     place, shape = None if rows.full else rows.place(rows.keys), (*rows.sizes.values(), values.shape[1])
     rows.codes.clear()
@@ -98,7 +98,7 @@ def _in_cells(rows: Rows, values: np.ndarray, nothing: float) -> np.ndarray:
     return data.reshape(shape)
 
 
-def _values(rows: Rows) -> tuple[np.ndarray, Axis | None]:
+def _values(rows: TableRows) -> tuple[np.ndarray, Axis | None]:
     """Return the values of all rows; where they are classes as numbers, with their axis."""
     columns = [[part.frame[name] for name in part.values.values()] for part in rows.parts]
     if all(numeric(column) for part in columns for column in part):
@@ -113,7 +113,7 @@ def _values(rows: Rows) -> tuple[np.ndarray, Axis | None]:
     return joined(codes)[:, None], axis
 
 
-def _text_among_numbers(rows: Rows) -> InputError:
+def _text_among_numbers(rows: TableRows) -> InputError:
     for part in rows.parts:
         for name in part.values.values():
             values = part.frame[name]
@@ -124,7 +124,7 @@ def _text_among_numbers(rows: Rows) -> InputError:
     return InputError("prediction columns mix numbers and text.")
 
 
-def _once(rows: Rows, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
+def _once(rows: TableRows, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
     """Return the one value that each sample (in each repeat) has; two different ones are a conflict."""
     codes = rows.codes[name]
     if rows.full:
@@ -155,7 +155,7 @@ def _once(rows: Rows, name: str, predicted: np.ndarray, dims: Sequence[str] = ("
 
 
 def _different(
-    rows: Rows, name: str, index: np.ndarray, codes: np.ndarray, store: np.ndarray, known: np.ndarray
+    rows: TableRows, name: str, index: np.ndarray, codes: np.ndarray, store: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
     """Return the rows whose value is not that of earlier rows; numbers may differ by rounding."""
     bad = np.flatnonzero(known & (store[index] != codes))
@@ -170,7 +170,7 @@ def _different(
     return np.asarray(bad[~close])
 
 
-def _folds(rows: Rows, predicted: np.ndarray) -> Any:
+def _folds(rows: TableRows, predicted: np.ndarray) -> Any:
     if "fold" not in rows.present:
         return None
     dims = [name for name in rows.keys if name not in ("configuration", "partner")]
@@ -191,7 +191,7 @@ def _folds(rows: Rows, predicted: np.ndarray) -> Any:
     return xr.DataArray(ids.reshape(shape), dims=dims) if len(dims) > 1 else ids
 
 
-def _folds_of_configurations(rows: Rows, dims: list[str]) -> bool:
+def _folds_of_configurations(rows: TableRows, dims: list[str]) -> bool:
     """Return whether configurations were split in their own ways: many of their samples are in other folds."""
     codes, index = rows.codes["fold"], rows.place(dims)
     first = first_codes(index, codes)
@@ -200,7 +200,7 @@ def _folds_of_configurations(rows: Rows, dims: list[str]) -> bool:
     return bool(len(other) and other["mean"].min() >= RESHUFFLED and other["sum"].min() > 2)
 
 
-def _extras(rows: Rows) -> dict[str, Any]:
+def _extras(rows: TableRows) -> dict[str, Any]:
     """Return extra columns that have one value per configuration, else per sample."""
     out: dict[str, Any] = {}
     for name in rows.extras:
@@ -222,7 +222,7 @@ def _extras(rows: Rows) -> dict[str, Any]:
     return out
 
 
-def _guessed(rows: Rows, axis: Axis, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
+def _guessed(rows: TableRows, axis: Axis, names: dict[str, Any]) -> tuple[np.ndarray, list[Any] | None]:
     """Return the classes that were predicted, by number, and all classes if some are never the truth."""
     guesses, known = [same(name, names) for name in axis.places], {*names.values()}
     stray = [name for name in guesses if name not in known]

@@ -28,7 +28,7 @@ STEP = 2**15  # rows that are looked at at a time
 RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
 
 
-class Rows:
+class TableRows:
     """The rows of all parts, as numbers."""
 
     def __init__(self, several: bool) -> None:

@@ -22,7 +22,7 @@ from ._axis import same
 from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
-from ._rows import Rows
+from ._rows import TableRows
 
 ORANGE = {"row_indices", "actual"}
 ORANGE_KNOWS = {*ORANGE, "predicted", "probabilities", "folds", "learner_names", "class_values"}
@@ -74,7 +74,7 @@ def read_arrays(
     facts: dict[str, Any] = {"source": name, "recognised": "by its array names"}
     orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
     if orange and format in ("auto", "orange"):
-        parsed, rows = _parse_orange(arrays, name, hints), Rows(several=False)
+        parsed, rows = _parse_orange(arrays, name, hints), TableRows(several=False)
         rows.add(replace(parsed, source=name, rows=len(parsed.frame)))
         cube, more = cube_of(rows, hints)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
