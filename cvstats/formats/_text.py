@@ -191,7 +191,7 @@ class Cells:
             block += file.readline()
             if quote in block and block.count(quote) % 2:
                 block += file.read()
-            if block.strip(b"\r\n"):
+            if block[0] not in b"\r\n" or block.strip(b"\r\n"):
                 yield block
 
     def _by_pandas(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
@@ -216,12 +216,8 @@ class Cells:
             text = str(error).replace("Error tokenizing data. C error: ", "").strip()
             text = re.sub(r"in line (\d+)", lambda part: f"in line {int(part[1]) + 1}", text)
             raise InputError(f"{self.name}: the table is malformed: {text}.") from None
-        join: dict[str, Any] = {
-            column: pd.concat if column in fractions else union_categoricals for column in self.header
-        }
-        frame = self._whole(
-            pd.DataFrame({column: join[column]([part[column] for part in parts]) for column in self.header})
-        )
+        joins: dict[str, Any] = {c: pd.concat if c in fractions else union_categoricals for c in self.header}
+        frame = self._whole(pd.DataFrame({c: join([part[c] for part in parts]) for c, join in joins.items()}))
         body, cuts = self.lines().read(), (len(self.header) - 1) * len(frame)
         plain = self.quote.encode() in body or body.count(self.separator.encode()) == cuts
         if frame[self.header[-1]].isna().any() or not plain:  # pandas may have filled or cut rows silently
