@@ -170,7 +170,7 @@ def _words(raw: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarr
     any_place = np.ndarray(len(raw) - 8 * width + 1, f"V{8 * width}", raw.data, 0, (1,))
     words = np.ascontiguousarray(any_place[starts].view("<u8").reshape(-1, width).T)
     for place in range(shortest // 8, width):
-        words[place] &= MASKS[(lengths - 8 * place).clip(0, 8) if shortest < longest else longest - 8 * place]
+        words[place] &= MASKS.take((lengths if shortest < longest else longest) - 8 * place, mode="clip")
     return words
 
 

@@ -125,7 +125,8 @@ class Cells:
         edges = self._edges(raw, b"\r" in block)
         if edges is None:
             return False
-        lengths = np.diff(edges, axis=0) - 1
+        lengths = edges[1:] - edges[:-1]
+        lengths -= 1
         if lengths.max() > len(PAD):
             return False
         numbers = [
@@ -150,7 +151,7 @@ class Cells:
         if len(cuts) != width * count:
             return None
         edges = np.empty((width + 1, count), np.int32)
-        edges[1:] = cuts.reshape(count, width).T
+        edges[1:] = cuts.astype(np.int32).reshape(count, width).T
         edges[0] = np.append(-1, edges[-1, :-1])
         if (raw[edges[-1]] != ord("\n")).any():
             return None
