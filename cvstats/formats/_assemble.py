@@ -66,6 +66,8 @@ def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]
         named = same(next(iter(first.values)), names)
         positive = _positive(named, positive, distinct)
         if positive != named:
+            if guesses:
+                raise _text_among_numbers(rows)
             rows.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
             values = 1 - values
     data = _in_cells(rows, values, -1 if guesses else np.nan)
