@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +17,17 @@ import cvstats as cs
 
 REPORTS = ((100, 5_000), (50, 20_000), (20_000, 2), (100_000, 2))  # samples, configurations
 FIXED = 1.0  # seconds of a report that no size changes: figures
+CHILD = """
+import sys
+from pathlib import Path
+import cvstats as cs
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+cs.read_predictions(sys.argv[1])
+before = peak()
+cube = cs.read_predictions(sys.argv[2])
+print(1024 * (peak() - before) / cube.nbytes)
+"""
 
 
 def rows(rounds: int) -> list[Row]:
@@ -25,13 +38,19 @@ def rows(rounds: int) -> list[Row]:
 
 
 def reading(folder: Path, rounds: int, samples: int = 2000, configurations: int = 100) -> list[Row]:
-    """Time a long table of a million rows against `pandas.read_csv`."""
+    """Time a long table of a million rows against `pandas.read_csv`, and say what memory it takes."""
     path = folder / "long.csv"
     count = make_table(path, samples, configurations, 5)
     calls = {"ours": lambda: cs.read_predictions(path), "pandas": lambda: pd.read_csv(path)}
     seconds = interleaved(calls, max(2, rounds // 2))
     ratio = seconds["ours"] / seconds["pandas"]
-    return [Row(f"long CSV of {count:,} rows to a cube", "pandas.read_csv", ratio, 1.2, False, seconds["ours"])]
+    job, few = f"long CSV of {count:,} rows", folder / "few.csv"
+    make_table(few, 20, 10, 2)
+    done = subprocess.run([sys.executable, "-c", CHILD, few, path], capture_output=True, text=True, check=True)
+    return [
+        Row(f"{job} to a cube", "pandas.read_csv", ratio, 1.2, False, seconds["ours"]),
+        Row(f"{job}: memory", "the cube itself", float(done.stdout), 3.0, False, np.nan, "peak of the process"),
+    ]
 
 
 def reports(folder: Path, sizes: tuple[tuple[int, int], ...] = REPORTS) -> list[Row]:
@@ -60,7 +79,8 @@ def growth(folder: Path) -> list[Row]:
     """Time four times the rows, columns and classes."""
     return [
         _fourfold("rows of a long table", lambda size: _long(folder, size), 250),
-        _fourfold("columns of a wide table", lambda size: _wide(folder, size), 1500),
+        _fourfold("columns of a wide table", lambda size: _wide(folder, size, "csv"), 1500),
+        _fourfold("columns of a Parquet table", lambda size: _wide(folder, size, "parquet"), 5000),
         _fourfold("classes, balanced accuracy", _classes, 25),
         _fourfold("classes, one-vs-rest AUC", _class_scores, 5),
     ]
@@ -80,13 +100,13 @@ def _long(folder: Path, samples: int) -> object:
     return lambda: cs.read_predictions(path)
 
 
-def _wide(folder: Path, columns: int) -> object:
-    path = folder / f"columns{columns}.csv"
+def _wide(folder: Path, columns: int, kind: str) -> object:
+    path = folder / f"columns{columns}.{kind}"
     frame = pd.DataFrame(np.random.default_rng(1).random((60, columns)).round(4))
     frame.columns = [f"m{i}" for i in range(columns)]
     frame.insert(0, "label", np.arange(60) % 2)
     frame.insert(0, "sample", np.arange(60))
-    frame.to_csv(path, index=False)
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path, index=False)
     return lambda: cs.read_predictions(path)
 
 

@@ -20,14 +20,16 @@ from ._check import InputError, check_count, check_option, show
 from .cube.arrays import check_cube
 from .cube.make import as_cube
 from .formats import GUESSED, LAYOUTS, Hints, Layout, Parsed, Reading, _report, recognise
-from .formats._assemble import Assembly
+from .formats._assemble import cube_of
 from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column
 from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
+from .formats._manifest import MANIFEST
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
-from .formats._store import MANIFEST, compact_store, read_store, write_store
+from .formats._rows import TableRows
+from .formats._store import compact_store, read_store, write_store
 from .formats._tables import read_table
 from .formats.array_files import load_arrays, read_arrays
 from .formats.folders import held_out, names_of, tables_in
@@ -104,7 +106,7 @@ def read_predictions(
     ------
     InputError
         No layout or several fit; duplicate rows; a sample with two truths or folds; missing ids or truth; text among
-        numbers; corrupt, truncated, empty or binary files; tables of scores. Rows are named, nothing is repaired.
+        numbers; corrupt, truncated, empty or binary files; tables of scores. TableRows are named, nothing is repaired.
 
     Examples
     --------
@@ -171,7 +173,7 @@ def _read_tables(
     budget: Budget,
 ) -> tuple[xr.DataArray, dict[str, Any]]:
     """Return the cube of one table or several, and the facts for its load report."""
-    rows, found, read_as = Assembly(len(given) > 1), [], dict[str, str]()
+    rows, found, read_as = TableRows(len(given) > 1), [], dict[str, str]()
     for name, fold, what in given:
         said = replace(hints, name=name, mapped=frozenset(columns), several=rows.several)
         table = _open(what, name, columns, encoding, budget)
@@ -179,7 +181,7 @@ def _read_tables(
             found.append(_take_in(rows, table, format, columns, said, fold, read_as))
         del table  # what is not in the rows is not needed any more
     with _about("" if rows.several else found[0][0]):
-        cube, facts = rows.cube(hints)
+        cube, facts = cube_of(rows, hints)
     sources, headers, readings = zip(*found, strict=True)
     layouts = list(dict.fromkeys(reading.layout.name for reading in readings))
     if len(found) == 1 and layouts == ["long"]:
@@ -194,7 +196,7 @@ def _read_tables(
 
 
 def _take_in(
-    rows: Assembly,
+    rows: TableRows,
     table: Table,
     format: str,
     columns: Mapping[str, Any],

@@ -7,55 +7,23 @@ underscore hold what the layouts share: reading tables, and assembling the cube.
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
 from cvstats._check import InputError, check_option, clipped, show
 
-from . import (
-    amlb,
-    assembled,
-    autogluon,
-    caret,
-    h2o,
-    jadbio,
-    julearn,
-    long,
-    mljar,
-    mlr3,
-    openml,
-    pycaret,
-    tidymodels,
-    weka,
-    wide,
-)
 from ._columns import plain
-from ._layout import Hints, Layout, Parsed, in_words
+from ._layout import Hints, Layout, Parsed, in_words, matching
 from ._roles import advice, guess, missing_roles
 
 __all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "recognise"]
 
-READERS = (
-    long,
-    wide,
-    tidymodels,
-    caret,
-    mlr3,
-    openml,
-    assembled,
-    amlb,
-    autogluon,
-    h2o,
-    mljar,
-    pycaret,
-    weka,
-    julearn,
-    jadbio,
-)
-DECLARED = [found for reader in READERS for found in vars(reader).values() if isinstance(found, Layout)]
-LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in DECLARED}
+READERS = "long wide tidymodels caret mlr3 openml assembled amlb autogluon h2o mljar pycaret weka julearn jadbio"
+DECLARED = [vars(import_module(f".{name}", __name__)).values() for name in READERS.split()]
+LAYOUTS: dict[str, Layout] = {found.name: found for file in DECLARED for found in file if isinstance(found, Layout)}
 # tables that look like results but hold no predictions: what they are, regular expressions that all match a column
 SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
 NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -87,9 +55,9 @@ class Reading:
 
 
 def recognise(
-    columns: Sequence[str], format: str, hints: Hints, distinct: Callable[[str], list[str]] = lambda column: []
+    columns: Sequence[str], format: str, hints: Hints, distinct: Callable[..., list[list[str]]] = lambda *columns: [[]]
 ) -> Reading:
-    """Return how a table is read; raise when no layout fits or several. `distinct` returns the values of a column."""
+    """Return how a table is read; raise when no layout fits or several. `distinct` returns the values of columns."""
     shown = ", ".join(clipped(name) for name in columns[:12]) + (
         f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     )
@@ -143,11 +111,11 @@ def _canonical(layout: Layout, columns: Sequence[str]) -> list[str]:
 def _spelled(layout: Layout, columns: Sequence[str], how: str) -> Reading:
     """Return a reading with columns as the layout writes them; raise where that is not clear."""
     spelling = layout.spelling(columns)
-    taken = [*columns, *spelling.values()]
+    taken = Counter([*columns, *spelling.values()])
     for name, meant in spelling.items():
-        lacking = any(re.fullmatch(lack, meant) for lack in layout.lacks)
+        lacking = any(matching(lack, [meant]) for lack in layout.lacks)
         named = layout.names_classes and meant not in (*layout.needs, *layout.knows)
-        if taken.count(meant) > 1 or meant in UNSURE or lacking or named:
+        if taken[meant] > 1 or meant in UNSURE or lacking or named:
             raise InputError(
                 f"column {clipped(name)} is written almost like {clipped(meant)}, which layout {layout.name!r} looks "
                 "for. Rename it as it should be, say what it is with columns={...}, or drop it."
@@ -169,9 +137,9 @@ def _closest(columns: Sequence[str]) -> str:
 def _refuse_scores(columns: Sequence[str]) -> None:
     """Raise when the columns are those of a table of scores or trials."""
     for what, needs in NOT_PREDICTIONS:
-        if not all(any(re.fullmatch(need, name) for name in columns) for need in needs):
+        if not all(matching(need, columns) for need in needs):
             continue
-        if what.startswith("a table") and any(re.fullmatch(ROW_IDS, name) for name in columns):
+        if what.startswith("a table") and matching(ROW_IDS, columns):
             continue
         raise InputError(
             f"this is {what}: it holds scores, not predictions. cvstats needs every out-of-sample prediction "

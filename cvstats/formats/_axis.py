@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pandas as pd
 from ._columns import natural, texts
 
 NA = ["", "NA", "NaN", "nan", "<NA>"]  # words for a missing cell
-PAD = bytes(8)  # so that a word can be read from the last letter on
+PAD = bytes(128)  # so that words can be read from the last cell on
+FEW = 100  # texts that are looked up one by one
 MASKS = np.array([(1 << 8 * letters) - 1 for letters in range(9)], np.uint64)
 
 
@@ -27,7 +27,7 @@ class Axis:
     def codes(self, column: pd.Series, text: bool) -> np.ndarray:
         """Return the number of each row's value, -1 where missing."""
         if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, values = column.cat.codes.to_numpy(), np.asarray(column.cat.categories)
+            codes, values = np.asarray(column.array.codes), np.asarray(column.cat.categories)
             if not _first_seen(codes, len(values)):
                 codes, used = pd.factorize(codes)  # a missing value is used as -1
                 codes = np.where(used == -1, -1, np.cumsum(used >= 0) - 1)[codes] if len(used) else codes
@@ -42,7 +42,7 @@ class Axis:
         small = np.min_scalar_type(-1 - len(self.places))
         if new and len(numbers) == len(self.places):
             return np.asarray(codes.astype(small, copy=False))
-        return np.array([*numbers, -1], small)[codes]
+        return np.asarray(np.array([*numbers, -1], small)[codes])
 
     def values(self, *, ids: bool) -> np.ndarray:
         """Return the distinct values in their natural type; text that came typed as text stays text."""
@@ -85,84 +85,98 @@ def same(name: Any, names: dict[str, Any]) -> Any:
 class TextColumn:
     """A column of a table that arrives in blocks: numbers, or the numbers of its distinct texts."""
 
-    def __init__(self, fraction: bool) -> None:
-        self.fraction, self.numbers = fraction, bytearray()
-        self.places: dict[str, int] = {}  # in first-seen order
-        self.codes: list[np.ndarray] = []
-        self.known: dict[Any, int] = {}  # numbers by the words of a text
+    def __init__(self, fraction: bool, room: int = 0) -> None:
+        self.fraction, self.count = fraction, 0
+        self.cells = np.empty(room, float if fraction else np.int8)  # `count` of them, then room for more
+        self.places: dict[bytes, int] = {}  # in first-seen order
+        self.letters = b""  # those that are texts
+        self.round = np.empty((0, 0), np.uint64), np.empty(0, np.int8)  # texts that came in this order, their numbers
 
-    def add_numbers(self, numbers: np.ndarray) -> None:
-        """Take in fractions."""
-        self.numbers += np.ascontiguousarray(numbers).data
+    def add(self, cells: np.ndarray) -> None:
+        """Take in numbers."""
+        start, self.count = self.count, self.count + len(cells)
+        kind = np.promote_types(self.cells.dtype, cells.dtype)
+        if self.count > len(self.cells) or kind != self.cells.dtype:
+            room = np.empty(max(len(self.cells), self.count + self.count // 4), kind)
+            room[:start] = self.cells[:start]
+            self.cells = room
+        self.cells[start : self.count] = cells
 
-    def numbers_of(self, texts: Iterable[str]) -> np.ndarray:
-        """Return the numbers of distinct texts."""
-        return self.small([self.places.setdefault(text, len(self.places)) for text in texts])
-
-    def small(self, numbers: list[int]) -> np.ndarray:
-        """Return numbers in as few bytes as all of them need."""
+    def numbers_of(self, texts: Iterable[bytes]) -> np.ndarray:
+        """Return the numbers of distinct texts, in as few bytes as all of them need."""
+        numbers = [self.places.setdefault(text, len(self.places)) for text in texts]
         return np.array(numbers, np.min_scalar_type(-1 - len(self.places)))
 
-    def cut(self, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
-        """Take in cells that start and end somewhere.
-
-        They are compared as words of eight letters. Few are looked up: of a run only the first cell, and what comes
-        again and again in the same order only once.
-        """
-        n, lengths = len(starts), ends - starts
-        shortest, longest = int(lengths.min()), int(lengths.max())
-        if shortest == longest == 1:
-            self._letters(raw[starts].tobytes())
+    def cut(self, raw: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
+        """Take in cells that start somewhere; of a run only the first is looked at."""
+        if lengths.min() == lengths.max() == 1:
+            self.add(self._of_letters(raw.take(starts, mode="clip").tobytes()))
             return
-        any_place, words = np.ndarray(len(raw) - 7, "<u8", raw.data, 0, (1,)), []
-        for begin in range(0, max(longest, 1), 8):
-            left: Any = min(longest - begin, 8) if shortest == longest else (lengths - begin).clip(0, 8)
-            words.append(any_place[np.minimum(starts + begin, len(raw) - 8)] & MASKS[left])
-        fresh = np.flatnonzero(reduce(np.logical_or, [word[1:] != word[:-1] for word in words])) + 1
-        runs = np.append(0, fresh) if 4 * len(fresh) < n else None
-        words = words if runs is None else [word[runs] for word in words]
-        again = np.flatnonzero(reduce(np.logical_and, [word == word[0] for word in words]))
-        period, count = int(again[1]) if len(again) > 1 else 0, len(words[0])
-        if not period or not all((word[period:] == word[:-period]).all() for word in words):
-            period = count
-        codes, first = _numbered([word[:period] for word in words])
-        rows = first if runs is None else runs[first]
-        keys: list[Any] = [word[first].tolist() for word in words]
-        keys = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))
-        for row, key in zip(rows, keys, strict=True) if not self.known.keys() >= {*keys} else ():
-            if key not in self.known:
-                text = raw[starts[row] : ends[row]].tobytes().decode()
-                self.known[key] = self.places.setdefault(text, len(self.places))
-        codes = self.small([self.known[key] for key in keys])[codes]
-        codes = codes if period == count else np.resize(codes, count)
-        self.codes.append(codes if runs is None else np.repeat(codes, np.diff(np.append(runs, n))))
+        words = _words(raw, starts, lengths)
+        fresh = np.flatnonzero((words[:, 1:] != words[:, :-1]).any(axis=0)) + 1
+        if 4 * len(fresh) < len(starts):
+            runs = np.append(0, fresh)
+            self.add(np.repeat(self._of_words(words[:, runs]), np.diff(np.append(runs, len(starts)))))
+        else:
+            self.add(self._of_words(words))
 
-    def _letters(self, cells: bytes) -> None:
-        """Take in cells of one letter each."""
-        found, rest = b"", cells
-        while rest:
-            found += bytes(dict.fromkeys(rest[:256]))
-            rest = rest.translate(None, found)
-        numbers = self.numbers_of(found.decode())
-        small = numbers.itemsize == 1
-        table = bytearray(256)
-        for letter, number in zip(found, (numbers if small else np.arange(len(found))).tolist(), strict=True):
-            table[letter] = number
-        codes = np.frombuffer(cells.translate(table), np.int8)
-        self.codes.append(codes if small else numbers[codes])
+    def _of_words(self, words: np.ndarray) -> np.ndarray:
+        """Return the numbers of texts; those that come again and again in the same order are looked up once."""
+        n = words.shape[1]
+        if n < FEW:
+            return self.numbers_of(_texts(words))
+        known, numbers = self.round
+        if len(known) == len(words) and len(now := np.flatnonzero((known == words[:, :1]).all(axis=0))):
+            turned = np.roll(known, -now[0], axis=1)
+            if all((np.resize(texts, n) == word).all() for texts, word in zip(turned, words, strict=True)):
+                return np.resize(np.roll(numbers, -now[0]), n)
+        again = np.flatnonzero((words == words[:, :1]).all(axis=0))
+        period = int(again[1]) if len(again) > 1 else n
+        if (words[:, period:] != words[:, :-period]).any():
+            period = n
+        codes, first = _numbered(words[:, :period])
+        numbers = self.numbers_of(_texts(words[:, first]))[codes]
+        self.round = words[:, :period], numbers
+        return np.resize(numbers, n)
+
+    def _of_letters(self, cells: bytes) -> np.ndarray:
+        """Return the numbers of texts of one letter each."""
+        while rest := cells.translate(None, self.letters):
+            self.letters += bytes(dict.fromkeys(rest[:256]))
+        numbers = self.numbers_of(bytes([letter]) for letter in self.letters)
+        if numbers.itemsize == 1:
+            return np.frombuffer(cells.translate(bytes.maketrans(self.letters, numbers.tobytes())), np.int8)
+        places = bytes.maketrans(self.letters, bytes(range(len(numbers))))
+        return np.asarray(numbers[np.frombuffer(cells.translate(places), np.uint8)])
 
     def whole(self) -> Any:
-        """Return all cells, and keep none."""
+        """Return all cells."""
+        cells = self.cells[: self.count]
         if self.fraction:
-            return np.frombuffer(self.numbers)
-        codes, names = np.concatenate(self.codes), [*self.places]
-        self.codes = []
-        if gone := [self.places[word] for word in NA if word in self.places]:
+            return cells
+        names = [text.decode() for text in self.places]
+        if gone := [place for place, name in enumerate(names) if name in NA]:
             kept = np.delete(np.arange(len(names)), gone)
-            numbers = np.full(len(names), -1, codes.dtype)
+            numbers = np.full(len(names), -1, cells.dtype)
             numbers[kept] = np.arange(len(kept))
-            codes, names = numbers[codes], [names[place] for place in kept]
-        return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
+            cells, names = numbers[cells], [names[place] for place in kept]
+        return pd.Categorical.from_codes(cells, categories=pd.Index(names, dtype=object))
+
+
+def _words(raw: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return cells as words of eight letters, zeros after the last one; word by word."""
+    shortest, longest = int(lengths.min()), max(int(lengths.max()), 1)
+    width = -(-longest // 8)
+    any_place = np.ndarray(len(raw) - 8 * width + 1, f"V{8 * width}", raw.data, 0, (1,))
+    words = np.ascontiguousarray(any_place[starts].view("<u8").reshape(-1, width).T)
+    for place in range(shortest // 8, width):
+        words[place] &= MASKS.take((lengths if shortest < longest else longest) - 8 * place, mode="clip")
+    return words
+
+
+def _texts(words: np.ndarray) -> list[bytes]:
+    """Return what words were made of."""
+    return np.ascontiguousarray(words.T).view(f"S{8 * len(words)}").ravel().tolist()
 
 
 def fractions_of(raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -177,8 +191,8 @@ def fractions_of(raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.nd
     return np.frombuffer(numbers.buffers()[1], float, 2 * n - 1)[::2]
 
 
-def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each row of words among the distinct ones in first-seen order, and where each is first."""
+def _numbered(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each text among the distinct ones in first-seen order, and where each is first."""
     codes = pd.factorize(words[0])[0]
     for word in words[1:]:
         more, others = pd.factorize(word)

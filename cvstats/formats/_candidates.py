@@ -23,6 +23,7 @@ from cvstats._check import InputError, show, warn
 from cvstats.cube import as_cube
 
 from ._gate import opened
+from ._output import removed_on_failure
 
 DESIGN = "design.npz"
 CALL = re.compile(r"([0-9a-f]{32})-(\d+)\.npy")
@@ -239,10 +240,7 @@ def _order(candidate: Candidate) -> tuple[Any, ...]:
 def _put(path: Path, write: Any) -> None:
     """Write a file under a temporary name and rename it."""
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
+    with removed_on_failure(temporary, path.name):
         with temporary.open("xb") as file:
             write(file)
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

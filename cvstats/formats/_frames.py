@@ -37,11 +37,10 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
     check_header(list(frame.columns), name, least)
     if not len(frame):
         raise empty(name, frame.columns)
-    for column in frame.columns:
-        if frame[column].dtype == object:
-            kinds = {type(value).__name__ for value in frame[column].dropna()}
-            if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
-                raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
+    for column in frame.columns[[kind == "object" for kind in frame.dtypes]]:
+        kinds = {type(value).__name__ for value in frame[column].dropna()}
+        if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
+            raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
     return Table(name, list(frame.columns), lambda: iter([frame]))
 
 

@@ -16,6 +16,7 @@ from cvstats.cube.predictions import SUM_TOLERANCE
 from ._columns import natural_column, texts
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+MARKS = re.compile(r"[ ._-]")
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
 
 
@@ -92,16 +93,19 @@ class Layout:
     def missing(self, columns: Iterable[str]) -> list[str]:
         """Return the needed columns that are not there, in words."""
         names = list(columns)
-        return [in_words(need) for need in self.needs if not any(re.fullmatch(need, name) for name in names)]
+        return [in_words(need) for need in self.needs if not matching(need, names)]
 
     def spelling(self, columns: Sequence[str]) -> dict[str, str]:
         """Return columns -> how this layout writes them, for those that differ in case and punctuation only."""
         patterns = [part for pattern in (*self.needs, *self.knows, *self.lacks) for part in alternatives(pattern)]
-        out = {}
+        exact = re.compile("|".join(patterns))
+        alike, out = re.compile(exact.pattern, re.IGNORECASE), {}
         for name in columns:
-            if not name or any(re.fullmatch(pattern, name) for pattern in patterns):
+            if not name or exact.fullmatch(name):
                 continue
-            spellings = dict.fromkeys([name, *(re.sub(r"[ ._-]", mark, name) for mark in ("_", ".", " ", ""))])
+            spellings = dict.fromkeys([name, *(MARKS.sub(mark, name) for mark in ("_", ".", " ", ""))])
+            if not any(map(alike.fullmatch, spellings)):
+                continue
             fits = ((p, s) for p in patterns for s in spellings if re.fullmatch(p, s, re.IGNORECASE))
             for pattern, spelled in fits:
                 begin = literal(pattern)
@@ -115,9 +119,14 @@ class Layout:
 
     def matches(self, columns: Sequence[str], hints: Hints) -> bool:
         """Return whether the column names are those of this layout."""
-        if self.missing(columns) or any(re.fullmatch(lack, name) for lack in self.lacks for name in columns):
+        if self.missing(columns) or any(matching(lack, columns) for lack in self.lacks):
             return False
         return self.auto(columns, hints)
+
+
+def matching(pattern: str, names: Iterable[str]) -> bool:
+    """Return whether any name matches."""
+    return any(map(re.compile(pattern).fullmatch, names))
 
 
 def alternatives(pattern: str) -> list[str]:

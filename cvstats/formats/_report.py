@@ -57,9 +57,10 @@ def _folds(cube: xr.DataArray) -> int:
     """Return the number of folds, of the repeat that has most."""
     if "fold" not in cube.coords:
         return 0
-    fold = cube["fold"].transpose("sample", ...)
-    named = fold.where(fold != (-1 if fold.dtype.kind == "i" else ""))
-    return int(pd.DataFrame(named.values.reshape(len(fold), -1)).nunique().max())
+    fold = cube["fold"].transpose("sample", ...).values
+    missing = -1 if fold.dtype.kind == "i" else ""
+    names = (pd.unique(ids).tolist() for ids in fold.reshape(len(fold), -1).T)
+    return max(sum(bool(name == name and name != missing) for name in found) for found in names)
 
 
 def zero_filled(cube: xr.DataArray) -> int:

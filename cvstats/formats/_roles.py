@@ -63,10 +63,10 @@ def is_id(name: str) -> bool:
     return any(plain(name) in WORDS[role] for role in NAMING) or _says(name) in NAMING
 
 
-def guess(columns: Sequence[str], distinct: Callable[[str], list[str]], hints: Hints) -> dict[str, Any]:
+def guess(columns: Sequence[str], distinct: Callable[..., list[list[str]]], hints: Hints) -> dict[str, Any]:
     """Return our names -> columns, as the caller would give them; raise where several readings are possible.
 
-    `distinct` returns the values of a column as they are written. Empty when too little is known for any reading.
+    `distinct` returns the values of columns as they are written. Empty when too little is known for any reading.
     """
     left = [name for name in columns if name != ROW_NAMES]
     found, doubts = _named(left)
@@ -80,7 +80,7 @@ def guess(columns: Sequence[str], distinct: Callable[[str], list[str]], hints: H
         role, names = next(iter(doubts.items()))
         said = f"columns={ {role: names[0]} }"
         raise InputError(f"several columns could be the {role}: {show(names)}. Say which, for instance {said}.")
-    sets = distinct(found["fold"]) if "fold" in found else []
+    sets = distinct(found["fold"])[0] if "fold" in found else []
     if sets and all(name.lower() in SETS for name in sets):
         if len(sets) > 1:
             raise InputError(f"column {found['fold']!r} holds {show(sets)}; keep the rows of test sets only.")
@@ -95,7 +95,7 @@ def guess(columns: Sequence[str], distinct: Callable[[str], list[str]], hints: H
             )
         return {}
     rest = [name for name in left if name not in found.values()]
-    classes = distinct(found["label"]) if "label" in found else texts(dict.fromkeys(hints.labels))
+    classes = distinct(found["label"])[0] if "label" in found else texts(dict.fromkeys(hints.labels))
     if hints.kind != "label" and "prediction" not in hints.mapped:
         if classes and all(WEKA.fullmatch(name) for name in classes):
             raise InputError(
@@ -223,8 +223,9 @@ def _of_configurations(columns: Sequence[str]) -> list[str]:
     return []
 
 
-def _of_guesses(columns: Sequence[str], distinct: Callable[[str], list[str]], classes: Sequence[str]) -> list[str]:
+def _of_guesses(columns: Sequence[str], distinct: Callable[..., list[list[str]]], classes: Sequence[str]) -> list[str]:
     """Return all columns when each holds nothing but classes, which are words or more than two."""
     if len(classes) > 50 or (len(classes) < 3 and all(name.lower() in FLAGS for name in classes)):
         return []
-    return list(columns) if len(columns) > 1 and all({*distinct(name)} <= {*classes} for name in columns) else []
+    held = (values for some in (columns[:1], columns[1:]) for values in distinct(*some))  # the first rules most out
+    return list(columns) if len(columns) > 1 and all({*values} <= {*classes} for values in held) else []

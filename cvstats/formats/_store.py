@@ -1,24 +1,17 @@
 """A cube as a folder of immutable parts, which a training job adds to as it goes.
 
-``run.cube/manifest.json`` names the parts with their sizes and SHA-256 hashes; ``part-000001.nc`` and so on are netCDF
-files. A part is written under a temporary name, renamed, and only then named in the manifest, which is itself replaced
-in one step: a job that dies leaves the store as it was before or after, and what it left behind is never read and
-removed by the next writer. Parts are combined by label; what is given twice must be given alike.
+Parts are combined by label; what is given twice must be given alike.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,65 +21,12 @@ from cvstats._check import InputError, plain, show
 from cvstats.cube.blocks import delayed_columns
 
 from ._gate import check_input, needed, node, opened, readable
+from ._manifest import MANIFEST, Entry, check_part, check_store, read_manifest, write_manifest, write_part, writing
 from ._netcdf import decode, netcdf_bytes, open_netcdf, portions
-from ._output import put, removed_on_failure, synchronise
 
-try:
-    import fcntl
-except ImportError:  # Windows: nobody waits
-    fcntl = None  # type: ignore[assignment]
-
-MANIFEST, LOCK, VERSION = "manifest.json", ".lock", 1
-PART = re.compile(r"part-([0-9]{6,12})\.nc")
-MANY, LARGEST = 4096, 2**26  # parts whose outlines a process remembers; bytes of a manifest
-HASH = re.compile(r"[0-9a-f]{64}")
-OURS = re.compile(rf"{PART.pattern}|\.[\w.-]+\.tmp|\{LOCK}")  # what a writer may leave in a folder
-
-
+MANY = 4096  # parts whose outlines a process remembers
 _OUTLINES: dict[str, xr.DataArray] = {}  # by hash
 _KNOWN: dict[Path, Known] = {}  # of the stores that this process has appended to
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the manifest says of a part."""
-
-    file: str
-    bytes: int
-    sha256: str
-
-
-def read_manifest(folder: Path) -> list[Entry]:
-    """Return the entries of the parts in the order of writing."""
-    with opened(folder / MANIFEST, inside=True) as file:
-        raw = file.read(LARGEST)  # what is cut off is damaged
-    try:
-        found = json.loads(raw)
-        version, entries = found["cvstats_cube"], [Entry(**entry) for entry in found["parts"]]
-        right = 0 < len(entries) == len({entry.file for entry in entries})
-        right &= all(PART.fullmatch(entry.file) and HASH.fullmatch(entry.sha256) for entry in entries)
-        right &= all(type(entry.bytes) is int for entry in entries)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        version, right = VERSION, False
-    if version != VERSION:
-        raise InputError(f"{folder.name}: the store has version {show([version])}; this cvstats knows {VERSION}.")
-    if not right:
-        raise InputError(f"{folder.name}: {MANIFEST} is damaged.")
-    return entries
-
-
-def check_store(path: Path) -> Path:
-    """Return the real path of a store; raise when something else is there."""
-    folder = path.resolve()
-    kind, names = node(folder), []
-    if kind == "a folder":
-        with suppress(FileNotFoundError):  # removed by a writer that failed
-            names = os.listdir(folder)
-    if MANIFEST in names:
-        read_manifest(folder)
-    elif kind not in ("a folder", "nothing") or not all(OURS.fullmatch(name) for name in names):
-        raise InputError(f"{str(path)!r} exists and is not a cube store; choose another name.")
-    return folder
 
 
 # -- reading
@@ -151,20 +91,9 @@ def _shared(one: xr.DataArray, other: xr.DataArray) -> dict[str, np.ndarray]:
     return {str(dim): one.indexes[dim].isin(other.indexes[dim]) for dim in one.dims}
 
 
-def _check_part(folder: Path, entry: Entry) -> str:
-    """Return a part's name for people; raise when it is not there or not as long as it was."""
-    path, name = folder / entry.file, f"{folder.name}/{entry.file}"
-    if node(path, follow=False) == "nothing":
-        raise InputError(f"{name} is missing, and with it predictions that were stored.")
-    check_input(path, inside=True)
-    if path.stat().st_size != entry.bytes:
-        raise InputError(f"{name} is damaged: it has {path.stat().st_size:,} bytes instead of {entry.bytes:,}.")
-    return name
-
-
 def _load(folder: Path, entry: Entry) -> xr.DataArray:
     """Return a part whose bytes are those that the manifest names."""
-    name = _check_part(folder, entry)
+    name = check_part(folder, entry)
     with opened(folder / entry.file, inside=True) as file:
         raw = file.read()
     if hashlib.sha256(raw).hexdigest() != entry.sha256:
@@ -181,7 +110,7 @@ def _decoded(source: bytes | Path, name: str, *, lazy: bool = False) -> xr.DataA
 def _outline(folder: Path, entry: Entry) -> xr.DataArray:
     """Return a part without its predictions; parts never change, so that a process opens each once for this."""
     if entry.sha256 not in _OUTLINES:
-        _remember(entry, _decoded(folder / entry.file, _check_part(folder, entry), lazy=True))
+        _remember(entry, _decoded(folder / entry.file, check_part(folder, entry), lazy=True))
     return _OUTLINES[entry.sha256]
 
 
@@ -299,7 +228,7 @@ def write_store(cube: xr.DataArray, path: Path, *, append: bool) -> None:
     """Write a cube as the only content of a store, or `append` what the store does not hold yet."""
     needed("h5netcdf", "cube stores", "io")
     folder = check_store(path)
-    with _writing(folder) as stored:
+    with writing(folder) as stored:
         kept = stored if append else []
         known = _known(folder, kept) if kept else None
         new: list[Entry] = []
@@ -308,10 +237,10 @@ def write_store(cube: xr.DataArray, path: Path, *, append: bool) -> None:
             part = _decoded(raw, "`cube`", lazy=True)  # as it will be read
             _check_alike(part, part, "`cube`", "`cube`")
             if known is None or _adds(part, raw, known, folder):
-                new.append(_write_part(folder, [*stored, *new], raw))
+                new.append(write_part(folder, [*stored, *new], raw))
                 _remember(new[-1], part)
         if new:
-            _write_manifest(folder, [*kept, *new])
+            write_manifest(folder, [*kept, *new])
 
 
 @dataclass(frozen=True)
@@ -359,7 +288,7 @@ def compact_store(path: Path) -> None:
     """Merge the parts of a store into as few as reading by dask allows."""
     folder = check_store(path)
     check_input(folder / MANIFEST, inside=True)
-    with _writing(folder) as stored:
+    with writing(folder) as stored:
         outlines = {entry: _outline(folder, entry) for entry in stored}
         whole = united([(outline, entry.file) for entry, outline in outlines.items()])
         places = list(portions(whole))
@@ -370,72 +299,5 @@ def compact_store(path: Path) -> None:
             piece = whole.isel(configuration=place)
             some = [entry for entry, outline in outlines.items() if _shared(piece, outline)["configuration"].any()]
             raw = netcdf_bytes(piece.copy(data=filled(piece, folder, some)))
-            new.append(_write_part(folder, [*stored, *new], raw))
-        _write_manifest(folder, new)
-
-
-def _write_part(folder: Path, others: Sequence[Entry], raw: bytes) -> Entry:
-    """Write a part that nobody knows of yet, under the next number."""
-    number = 1 + max((int(PART.fullmatch(entry.file)[1]) for entry in others), default=0)  # type: ignore[index]
-    entry = Entry(f"part-{number:06d}.nc", len(raw), hashlib.sha256(raw).hexdigest())
-    _write(folder / entry.file, raw)
-    return entry
-
-
-def _write_manifest(folder: Path, entries: Sequence[Entry]) -> None:
-    synchronise(folder)  # the parts have their names before the manifest names them
-    content = {"cvstats_cube": VERSION, "parts": [asdict(entry) for entry in entries]}
-    _write(folder / MANIFEST, json.dumps(content, indent=1).encode())
-
-
-def _write(path: Path, raw: bytes) -> None:
-    temporary = path.parent / f".{path.name}.tmp"
-    with removed_on_failure(temporary, f"{path.parent.name}"):
-        temporary.write_bytes(raw)
-        put(temporary, path)
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[list[Entry]]:
-    """Yield what a store holds to the one process that may write now; afterwards remove what its manifest lacks.
-
-    A folder that holds no store then is removed too. Where the system cannot lock files nobody waits.
-    """
-    while (lock := _lock(folder)) is None:
-        pass
-    with lock:
-        try:
-            yield _clear(folder)
-        finally:
-            if not _clear(folder):
-                with suppress(OSError):
-                    (folder / LOCK).unlink()
-                    folder.rmdir()
-
-
-def _clear(folder: Path) -> list[Entry]:
-    """Remove what a writer that died or failed has left, all of it if it was the first; return what is stored."""
-    stored = read_manifest(folder) if (folder / MANIFEST).exists() else []
-    named = {entry.file for entry in stored}
-    for name in os.listdir(folder):
-        if OURS.fullmatch(name) and name not in named and name != LOCK:
-            (folder / name).unlink(missing_ok=True)
-    return stored
-
-
-def _lock(folder: Path) -> IO[str] | None:
-    """Return the locked file; None if another process has removed it meanwhile."""
-    folder.mkdir(exist_ok=True)
-    if node(folder / LOCK, follow=False) != "nothing":
-        check_input(folder / LOCK, inside=True)
-    try:
-        file = (folder / LOCK).open("a")
-    except FileNotFoundError:
-        return None
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX)
-    with suppress(FileNotFoundError):
-        if os.path.samestat(os.fstat(file.fileno()), os.stat(folder / LOCK)):
-            return file
-    file.close()
-    return None
+            new.append(write_part(folder, [*stored, *new], raw))
+        write_manifest(folder, new)

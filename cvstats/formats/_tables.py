@@ -5,20 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import re
+import struct
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columnar import feather_table, parquet_table
-from ._frames import Table, check_header, from_frame
-from ._gate import Budget, first_line, opened, readable
+from ._frames import Table, check_header, empty, from_frame
+from ._gate import Budget, first_line, needed, opened, readable
+from ._layout import ROW_NAMES
 from ._text import arff_cells, delimited
 
 BINARY = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\x89HDF": "netCDF", b"CDF\x01": "netCDF", b"CDF\x02": "netCDF"}
@@ -35,6 +37,8 @@ UTF16 = "the text is UTF-16; save it as UTF-8."
 REFUSED = {b"X\n\x00": R_FILE, b"RDX2": R_IMAGE, b"RDX3": R_IMAGE, b"\xff\xfe": UTF16, b"\xfe\xff": UTF16}
 REFUSED |= {b"\xd0\xcf\x11\xe0": "this is an old Excel workbook (.xls); save the sheet as CSV."}
 BOM = b"\xef\xbb\xbf"
+VIEW = "string_view"  # text of Arrow that lies anywhere
+INDEX = re.compile(r"__index_level_\d+__")
 PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -48,7 +52,7 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
         start = file.read(8)
     kind = next((kind for magic, kind in BINARY.items() if start.startswith(magic)), None)
     if kind in ("Parquet", "Feather"):
-        return (parquet_table if kind == "Parquet" else feather_table)(path, budget)
+        return (_parquet if kind == "Parquet" else _feather)(path, budget)
     if kind is not None:
         raise InputError(f"{name}: this is a {kind} file, not a table of text.")
     packed = path.suffix == ".joblib"
@@ -72,10 +76,10 @@ def _text_table(file: IO[bytes], path: Path, encoding: str, ids: Iterable[str] |
     if b"\x00" in start:
         raise InputError(f"{name}: this is a binary file, not a table of text.")
     file.seek(len(BOM) if start.startswith(BOM) else 0)
-    start = start.removeprefix(BOM)
+    start = start.removeprefix(BOM)[: 1 << 16]
     if start.lstrip()[:1] in (b"[", b"{"):
         return from_frame(_json(file.read(), name), name)
-    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", start[: 1 << 16], re.IGNORECASE) else delimited
+    cells = arff_cells if re.match(rb"\s*(%[^\n]*\n\s*)*@relation", start, re.IGNORECASE) else delimited
     try:
         frame = cells(file, name, encoding).frame(ids)
     except UnicodeDecodeError as error:
@@ -131,3 +135,112 @@ def _excel(path: Path) -> Table:
     if len(sheets) != 1:
         raise InputError(f"{path.name}: the workbook has {len(sheets)} sheets with rows ({show(sheets)}); keep one.")
     return from_frame(next(iter(sheets.values())), path.name)
+
+
+# -- tables stored by column, read in parts and within a budget
+
+
+def _parquet(path: Path, budget: Budget) -> Table:
+    """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
+    parquet = needed("pyarrow.parquet", "Parquet files", "io")
+    types = needed("pyarrow", "Parquet files", "io").types
+    with readable(path.name, "Parquet file is corrupt or cut off"), parquet.ParquetFile(path) as file:
+        meta, schema = file.metadata, file.schema_arrow
+        _refuse_types(schema, path.name, types)
+        width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
+        groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
+        size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
+    budget.take(size, f"{path.name}: a row group decompresses to", path)
+    if not meta.num_rows:
+        raise empty(path.name, schema.names)
+    columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in schema.names]
+    check_header(columns, path.name)
+    text = [column.name for column in schema if _is_text(column.type)]
+
+    def parts() -> Iterator[pd.DataFrame]:
+        with (
+            readable(path.name, "Parquet file is corrupt or cut off"),
+            parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file,
+        ):
+            for i in range(meta.num_row_groups):
+                group = file.read_row_group(i, use_threads=False)
+                yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
+
+    return Table(path.name, columns, parts)
+
+
+def _feather(path: Path, budget: Budget) -> Table:
+    """Read a Feather (Arrow IPC) file whose buffers say that they fit."""
+    arrow = needed("pyarrow", "Feather files", "io")
+    with readable(path.name, "Feather file is corrupt or cut off"), arrow.memory_map(str(path)) as file:
+        contents = arrow.ipc.open_file(file)
+        file.seek(8)
+        size = sum(_unpacked_size(message) for message in arrow.ipc.MessageReader.open_stream(file))
+        budget.take(size, f"{path.name}: the file decompresses to", path)
+        file.seek(8)
+        with arrow.ipc.open_stream(file) as stream:
+            _refuse_types(stream.schema, path.name, arrow.types)
+            batches = list(stream)
+        if stream.schema != contents.schema or len(batches) != contents.num_record_batches:
+            raise ValueError("it does not hold what its end says")
+        table = arrow.Table.from_batches(batches, stream.schema)
+        table.validate(full=True)
+        size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
+        budget.take(size, f"{path.name}: its text takes", path)
+        frame = table.replace_schema_metadata(None).to_pandas()
+    if not all(isinstance(column, str) for column in frame.columns):
+        raise InputError(f"{path.name}: columns must be named.")
+    return from_frame(frame.rename(columns=lambda name: ROW_NAMES if INDEX.fullmatch(name) else name), path.name)
+
+
+def _refuse_types(schema: Any, name: str, types: Any) -> None:
+    """Raise for columns that are no column of a table: bytes, lists and records."""
+    for column in schema:
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        flat = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
+        if not (flat or _is_text(kind)):
+            raise InputError(
+                f"{name}: column {column.name!r} holds {str(column.type)[:60]}; keep numbers and text only."
+            )
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", VIEW)
+
+
+def _viewed(chunk: Any) -> int:
+    """Return the bytes of text behind views, which may all show the same place."""
+    views = np.frombuffer(chunk.buffers()[1], "<i4").reshape(-1, 4)
+    return int(views[chunk.offset : chunk.offset + len(chunk), 0].astype(np.int64).clip(0).sum())
+
+
+def _unpacked_size(message: Any) -> int:
+    """Return the size of the buffers of an Arrow message (flatbuffers); each compressed one begins with it."""
+    if message.type not in ("record batch", "dictionary"):
+        return 0
+    raw = message.metadata.to_pybytes()
+
+    def number(place: int, how: str = "<I") -> int:
+        if place < 0:
+            raise ValueError("a place before its beginning")
+        return int(struct.unpack_from(how, raw, place)[0])
+
+    def field(table: int, nth: int) -> int:  # where a field of a table lies; 0 where it has none
+        names = table - number(table, "<i")
+        offset = number(names + 4 + 2 * nth, "<H") if 4 + 2 * nth < number(names, "<H") else 0
+        return table + offset if offset else 0
+
+    def follow(place: int) -> int:
+        return place + number(place)
+
+    batch = follow(field(follow(0), 2))
+    if message.type == "dictionary":  # which holds a record batch
+        batch = follow(field(batch, 1))
+    if not field(batch, 2):
+        return 0
+    buffers, packed = follow(field(batch, 2)), field(batch, 3) != 0
+    total = 0
+    for start, size in np.frombuffer(raw, "<i8", 2 * number(buffers), buffers + 4).reshape(-1, 2).tolist():
+        unpacked = struct.unpack_from("<q", message.body, start)[0] if packed and size >= 8 else -1
+        total += max(size if unpacked == -1 else unpacked, 0)
+    return total

@@ -82,8 +82,12 @@ class Cells:
         }
         frame = None if comma or not head else self._by_arrow(fractions)
         if frame is None and head:
-            frame = self._parsed(fractions, "," if comma else ".")
-            frame = self._even(frame) if frame is not None else None
+            try:
+                frame = self._by_pandas(fractions, "," if comma else ".")
+            except (InputError, UnicodeDecodeError):
+                raise
+            except ValueError:  # text further down among fractions
+                frame = self._by_pandas(set(), "," if comma else ".")
         if frame is None or not len(frame):
             self._refuse_ragged()
             raise empty(self.name, self.header)
@@ -97,8 +101,11 @@ class Cells:
             from pyarrow import ArrowException
         except ImportError:
             return None
-        columns = {name: TextColumn(name in fractions) for name in self.header}
-        for block in self._blocks():
+        lines = self.lines().readlines(HEAD * len(self.header))
+        usual = max(len(b"".join(lines)) // len(lines), 2 * len(self.header))
+        rows = (self.file.seek(0, io.SEEK_END) - self.start) // usual  # about so many
+        columns = {name: TextColumn(name in fractions, rows) for name in self.header}
+        for block in self._blocks(LINES * len(lines[0])):
             try:
                 plain = self._cut(block, columns)
             except ArrowException:  # a fraction that is missing, or no number
@@ -112,35 +119,51 @@ class Cells:
 
     def _cut(self, block: bytes, columns: Mapping[str, TextColumn]) -> bool:
         """Take in lines without quotes, whose cells the separators tell; return whether these are such lines."""
-        if self.quote.encode() in block or b"\x00" in block or len(self.header) < 2:
+        if self.quote.encode() in block or b"\x00" in block or len(columns) < 2:
             return False
-        block += PAD if block.endswith(b"\n") else b"\n" + PAD
-        raw, width, returns = np.frombuffer(block, np.uint8), len(self.header), block.count(b"\r")
-        last = raw == ord("\n")
-        count = np.count_nonzero(last)
-        if count < TALL * width:
+        raw = np.frombuffer(b"".join([block, b"" if block.endswith(b"\n") else b"\n", PAD]), np.uint8)
+        edges = self._edges(raw, b"\r" in block)
+        if edges is None:
             return False
-        cuts = np.flatnonzero(last | (raw == ord(self.separator))).astype(np.int32)
-        if len(cuts) != width * count:
+        lengths = edges[1:] - edges[:-1]
+        lengths -= 1
+        if lengths.max() > len(PAD):
             return False
-        table = cuts.reshape(count, width)
-        end = table[:, -1].copy()
-        if not last[end].all() or (returns and (returns != count or (raw[end - 1] != ord("\r")).any())):
-            return False
-        ends = dict(zip(self.header, (table[:, place].copy() for place in range(width - 1)), strict=False))
-        ends[self.header[-1]] = end - (returns > 0)
-        starts = dict(zip(self.header, [np.append(np.int32(-1), end[:-1]), *ends.values()], strict=False))
-        numbers = {name: fractions_of(raw, starts[name] + 1, ends[name]) for name in columns if columns[name].fraction}
-        for name, column in columns.items():
-            if column.fraction:
-                column.add_numbers(numbers[name])
+        numbers = [
+            fractions_of(raw, start + 1, end) if column.fraction else None
+            for column, start, end in zip(columns.values(), edges[:-1], edges[1:], strict=True)
+        ]
+        for place, column in enumerate(columns.values()):
+            if (found := numbers[place]) is not None:
+                column.add(found)
             else:
-                column.cut(raw, starts[name] + 1, ends[name])
+                column.cut(raw, edges[place] + 1, lengths[place])
         return True
+
+    def _edges(self, raw: np.ndarray, returns: bool) -> np.ndarray | None:
+        """Return what is before the first cell of each line, and behind each cell; None where lines are not alike."""
+        width, marks = len(self.header), raw == ord("\n")
+        count = np.count_nonzero(marks)
+        if count < TALL * width:
+            return None
+        marks |= raw == ord(self.separator)
+        cuts = np.flatnonzero(marks)
+        if len(cuts) != width * count:
+            return None
+        edges = np.empty((width + 1, count), np.int32)
+        edges[1:] = cuts.astype(np.int32).reshape(count, width).T
+        edges[0] = np.append(-1, edges[-1, :-1])
+        if (raw[edges[-1]] != ord("\n")).any():
+            return None
+        if returns:
+            edges[-1] -= 1
+            if np.count_nonzero(raw == ord("\r")) != count or (raw[edges[-1]] != ord("\r")).any():
+                return None
+        return edges
 
     def _by_csv(self, block: bytes, columns: Mapping[str, TextColumn]) -> None:
         """Take in any lines that pyarrow reads as CSV."""
-        from pyarrow import ArrowInvalid, csv, float64, py_buffer, string
+        from pyarrow import ArrowInvalid, binary, csv, float64, py_buffer, string
 
         quote = self.quote.encode() in block
         if block.count(self.quote.encode()) % 2:
@@ -157,27 +180,22 @@ class Cells:
         for name, column in columns.items():
             cells = table[name].combine_chunks()
             if column.fraction:
-                column.add_numbers(cells.to_numpy(zero_copy_only=False))
+                column.add(cells.to_numpy(zero_copy_only=False))
             else:
                 once = cells.dictionary_encode()
-                column.codes.append(column.numbers_of(once.dictionary.to_pylist())[once.indices.to_numpy()])
+                column.add(column.numbers_of(once.dictionary.cast(binary()).to_pylist())[once.indices.to_numpy()])
 
-    def _blocks(self) -> Iterator[bytes]:
-        """Yield whole lines, some at a time; all at once where a cell may be quoted and hold the end of a line."""
+    def _blocks(self, least: int) -> Iterator[bytes]:
+        """Yield whole lines, some at a time; all the rest where a quoted cell goes on in the next line."""
         file, quote = self.lines(), self.quote.encode()
-        block = file.read(BLOCK)
-        size = max(BLOCK, LINES * (block.find(b"\n") + 1))
-        while more := file.read(size):
-            if quote in block:
-                more += file.read()
-            elif end := block.rfind(b"\n") + 1:
-                yield block[:end]
-                block = block[end:]
-            block += more
-        if block.strip(b"\r\n"):
-            yield block
+        while block := file.read(max(BLOCK, least)):
+            block += file.readline()
+            if quote in block and block.count(quote) % 2:
+                block += file.read()
+            if block[0] not in b"\r\n" or block.strip(b"\r\n"):
+                yield block
 
-    def _parsed(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
+    def _by_pandas(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
         """Return the cells by pandas without blank lines; None when the first row is longer than the header."""
         settings: dict[str, Any] = {
             "header": None, "names": self.header, "index_col": False, "encoding": self.encoding, "sep": self.separator,
@@ -199,22 +217,11 @@ class Cells:
             text = str(error).replace("Error tokenizing data. C error: ", "").strip()
             text = re.sub(r"in line (\d+)", lambda part: f"in line {int(part[1]) + 1}", text)
             raise InputError(f"{self.name}: the table is malformed: {text}.") from None
-        except UnicodeDecodeError:
-            raise
-        except ValueError:  # text further down among fractions
-            return self._parsed(set(), decimal)
-        join: dict[str, Any] = {
-            column: pd.concat if column in fractions else union_categoricals for column in self.header
-        }
-        return self._whole(
-            pd.DataFrame({column: join[column]([part[column] for part in parts]) for column in self.header})
-        )
-
-    def _even(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the frame; raise where pandas may have filled or cut rows silently."""
+        joins: dict[str, Any] = {c: pd.concat if c in fractions else union_categoricals for c in self.header}
+        frame = self._whole(pd.DataFrame({c: join([part[c] for part in parts]) for c, join in joins.items()}))
         body, cuts = self.lines().read(), (len(self.header) - 1) * len(frame)
-        quoted = self.quote.encode() in body
-        if frame[self.header[-1]].isna().any() or not (quoted or body.count(self.separator.encode()) == cuts):
+        plain = self.quote.encode() in body or body.count(self.separator.encode()) == cuts
+        if frame[self.header[-1]].isna().any() or not plain:  # pandas may have filled or cut rows silently
             self._refuse_ragged()
         return frame
 

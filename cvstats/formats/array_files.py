@@ -17,11 +17,12 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import Assembly
+from ._assemble import cube_of
 from ._axis import same
 from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
+from ._rows import TableRows
 
 ORANGE = {"row_indices", "actual"}
 ORANGE_KNOWS = {*ORANGE, "predicted", "probabilities", "folds", "learner_names", "class_values"}
@@ -73,9 +74,9 @@ def read_arrays(
     facts: dict[str, Any] = {"source": name, "recognised": "by its array names"}
     orange = set(arrays) >= ORANGE and bool({"predicted", "probabilities"} & set(arrays))
     if orange and format in ("auto", "orange"):
-        parsed, rows = _parse_orange(arrays, name, hints), Assembly(several=False)
+        parsed, rows = _parse_orange(arrays, name, hints), TableRows(several=False)
         rows.add(replace(parsed, source=name, rows=len(parsed.frame)))
-        cube, more = rows.cube(hints)
+        cube, more = cube_of(rows, hints)
         return cube, {**facts, **more, "layout": "orange", "title": "Orange Results"}
     cube, notes = _in_sample_order(arrays, name, hints)
     title = "arrays in sample order (scikit-learn's cross_val_predict)"

@@ -23,12 +23,13 @@ JOINED = ("sample", "configuration", "repeat", "fold", "group", "prediction")  #
 def check_columns(columns: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return what the caller says about columns, ``a+b`` as a list; raise for what cannot be."""
     out: dict[str, Any] = {}
+    known = {*table.columns}
     for role, given in columns.items():
         check_option(role, (*KEYS, "prediction"), "columns")
-        joined = isinstance(given, str) and given not in table.columns and "+" in given
+        joined = isinstance(given, str) and given not in known and "+" in given
         out[role] = str(given).split("+") if joined else list(given) if isinstance(given, tuple) else given
         for name in names_in(out[role]):
-            if name not in table.columns:
+            if name not in known:
                 raise InputError(
                     f"`columns`[{role!r}] names {name!r}, which is not a column; found {show(table.columns)}."
                 )
@@ -63,7 +64,8 @@ def renamed(table: Table, columns: Mapping[str, Any]) -> Table:
 
 def narrowed(table: Table, wide: list[str]) -> Table:
     """Return the table with sample ids, and without columns that would be taken for configurations by mistake."""
-    kept = [name for name in table.columns if not wide or name in {*KEYS, *wide}]
+    known = {*KEYS, *wide}
+    kept = [name for name in table.columns if not wide or name in known]
     numbered = "sample" not in kept
     if not (numbered or wide):
         return table
@@ -96,6 +98,10 @@ def origin_of(column: str, origin: Mapping[str, Any]) -> str:
     return "+".join(names_in(given)) if column != "prediction" or isinstance(given, str) else column
 
 
-def distinct(table: Table, column: str) -> list[str]:
-    """Return the distinct values of a column as they are written, in first-seen order."""
-    return texts(dict.fromkeys(value for frame in table.parts() for value in frame[column].dropna().unique()))
+def distinct(table: Table, *columns: str) -> list[list[str]]:
+    """Return the distinct values of columns as they are written, in first-seen order."""
+    found: dict[str, dict[Any, None]] = {column: {} for column in columns}
+    for frame in table.parts():
+        for column, values in found.items():
+            values |= dict.fromkeys(frame[column].dropna().unique())
+    return [texts(values) for values in found.values()]

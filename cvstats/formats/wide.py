@@ -19,7 +19,8 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     configurations = others(frame, keys)
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
-    odd = [name for name in configurations if not numeric(frame[name])]
+    columns = dict(frame[configurations].items())
+    odd = [name for name, column in columns.items() if not numeric(column)]
     if 0 < len(odd) < len(configurations):
         raise InputError(
             f"wide table: some configuration columns hold numbers and others text: {show(odd)}. Drop what is not a "
@@ -29,7 +30,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     if odd:
         stacked = frame[configurations].to_numpy(object).ravel()
     else:
-        block = np.column_stack([numbers_of(frame[name]) for name in configurations])
+        block = np.column_stack([numbers_of(column) for column in columns.values()])
         _refuse_mixture(frame, configurations, block, hints)
         stacked = block.ravel()
     long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
@@ -47,7 +48,7 @@ def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hi
     labels = texts(frame["label"].dropna().unique())
     if len(labels) > 2 or any(is_number(name) for name in set(labels) - {"0", "1", "-1"}):
         return
-    unit = np.array([bool(((column >= 0) & (column <= 1) | np.isnan(column)).all()) for column in block.T])
+    unit = ((block >= 0) & (block <= 1) | np.isnan(block)).all(axis=0)
     if unit.any() and not unit.all():
         odd = [name for name, inside in zip(names, unit, strict=True) if not inside]
         raise InputError(

@@ -53,7 +53,8 @@ def cut(blocks):
             ends.append(len(raw))
             raw += b","
         starts = np.append(0, np.array(ends[:-1], np.int32) + 1)
-        column.cut(np.frombuffer(raw + _axis.PAD, np.uint8), starts.astype(np.int32), np.array(ends, np.int32))
+        starts, ends = starts.astype(np.int32), np.array(ends, np.int32)
+        column.cut(np.frombuffer(raw + _axis.PAD, np.uint8), starts, ends - starts)
     return column.whole()
 
 
@@ -65,9 +66,11 @@ def check_cut(blocks):
     assert found.codes.tolist() == [kept.index(cell) if cell in kept else -1 for cell in cells]
 
 
+@pytest.mark.parametrize("few", [0, 8, 100])
 @pytest.mark.parametrize("seed", range(20))
-def test_cells_are_numbered_as_they_are_first_seen(seed):
+def test_cells_are_numbered_as_they_are_first_seen(seed, few, monkeypatch):
     """Runs, rows that come again, words that differ in any of their letters; the same in blocks of other lengths."""
+    monkeypatch.setattr(_axis, "FEW", few)
     g, blocks = np.random.default_rng(seed), []
     for _ in range(12):
         rows, some = int(g.choice([1, 2, 7, 90])), g.permutation(WORDS)[: g.integers(1, len(WORDS) + 1)]
@@ -77,6 +80,21 @@ def test_cells_are_numbered_as_they_are_first_seen(seed):
         blocks.append(some[place % len(some)].tolist())
         check_cut(blocks[-1:])
     check_cut(blocks)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["a", "b", "a"], WORDS, ["x" * 9 + str(k) for k in range(150)]])
+def test_rounds_go_on_in_the_next_block(names, monkeypatch):
+    """Wherever a block ends, and after a round that was broken off, or has one other name in it."""
+    monkeypatch.setattr(_axis, "FEW", 0)
+    g = np.random.default_rng(1)
+    rows = np.resize(np.array(names, object), 2000)
+    for change in (None, 700, 1999):
+        rows = rows.copy()
+        if change is not None:
+            rows[change] = "other"
+        cells = [*rows, *rows[37:], *rows[::-1]]
+        edges = np.sort(g.integers(1, len(cells), 12))
+        check_cut([block.tolist() for block in np.split(np.array(cells, object), np.unique(edges))])
 
 
 @pytest.mark.parametrize("count", [127, 128, 129, 300])

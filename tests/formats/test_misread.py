@@ -391,6 +391,16 @@ def test_mapped_columns_are_never_ignored(tmp_path):
         read_predictions(wide, positive="virginica", columns={"group": "site"})
 
 
+def test_words_are_not_turned_into_those_of_the_other_class():
+    table = pd.DataFrame(
+        {"sample": [1, 2, 3], "prediction_ill": ["ill", "well", "ill"], "label": ["ill", "well", "ill"]}
+    )
+    with pytest.raises(
+        InputError, match="column 'prediction_ill' holds text among numbers: 'ill', 'well' in rows 1, 2, 3"
+    ):
+        read_predictions(table, positive="well")
+
+
 # -- --labels
 
 

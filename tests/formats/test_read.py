@@ -16,7 +16,7 @@ import xarray as xr
 from cvstats._check import InputError
 from cvstats._results import cube_hash
 from cvstats.cube.make import as_cube
-from cvstats.formats import _tables, _text
+from cvstats.formats import _axis, _tables, _text
 from cvstats.formats._gate import Budget
 from cvstats.protocols.separate import separate_cv
 from cvstats.read import example_cube, load_report, read_predictions, write_cube
@@ -610,15 +610,17 @@ def test_labels_from_a_file(tmp_path):
 
 
 CELLS = ["a", "bb", "007", "7", "a long name of 30 letters: x", "a long name of 30 letters: y", "", "NA", "\u00e9",
-         "12345678", "123456789", "x" * 16, "x" * 17, " 7", "7 "]  # fmt: skip
+         "12345678", "123456789", "x" * 16, "x" * 17, " 7", "7 ", "y" * 128, "y" * 129]  # fmt: skip
+QUOTED = ["a, b", 'say "x"', "two\nlines", '"', ",\n,"]
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_blocks_of_cells_are_read_as_the_whole_is_by_pandas(seed, monkeypatch):
     g, columns = np.random.default_rng(seed), {}
-    rows = int(g.choice([1, 5, 60, 400]))
+    rows, quoting = int(g.choice([1, 5, 60, 400])), [None, csv.QUOTE_MINIMAL, csv.QUOTE_ALL][seed % 3]
+    monkeypatch.setattr(_axis, "FEW", int(g.choice([0, 100])))
     for kind in g.choice(["again", "runs", "any", "letters", "fractions"], 4):
-        some = g.permutation(CELLS)[: g.integers(1, len(CELLS))]
+        some = g.permutation(CELLS if quoting is None else [*CELLS, *QUOTED])[: g.integers(1, len(CELLS))]
         place = {"again": np.arange(rows), "runs": np.arange(rows) // 17}.get(kind, g.integers(0, 99, rows))
         cells = some[place % len(some)].tolist()
         if kind == "letters":
@@ -627,8 +629,11 @@ def test_blocks_of_cells_are_read_as_the_whole_is_by_pandas(seed, monkeypatch):
             cells = [str(v) if g.random() < 0.9 else str(g.choice(["NA", "nan", "1e-3"])) for v in g.random(rows)]
         columns[f"c{len(columns)}"] = cells
     end = str(g.choice(["\n", "\r\n"]))
-    lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
-    text = io.BytesIO((end.join(lines) + str(g.choice(["", end]))).encode())
+    written = io.StringIO(newline="")
+    plain = {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    writer = csv.writer(written, lineterminator=end, **plain if quoting is None else {"quoting": quoting})
+    writer.writerows([columns, *zip(*columns.values(), strict=True)])
+    text = io.BytesIO(written.getvalue().removesuffix(str(g.choice(["", end]))).encode())
     found = []
     for block, tall in ((int(g.choice([64, 300])), 0), (2**20, 0), (2**20, 10**9), (0, 0)):
         monkeypatch.setattr(_text, "BLOCK", block)
