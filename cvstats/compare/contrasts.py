@@ -325,7 +325,7 @@ def best_of_families(
     column, `keys` what breaks its ties. With these `tuned_difference` is `contrast` of families, from one bootstrap.
     """
     inside, outside, plain = tables
-    order, found = ranking(metric.sign * inside, keys, seed), {}
+    order, found = np.array(list(ranking(metric.sign * inside, keys, seed))), {}
     draw = np.arange(len(inside))
     for name in dict.fromkeys(names.tolist()):
         best = order[draw, (names == name)[order].argmax(axis=1)]  # the first of the family among the ranked

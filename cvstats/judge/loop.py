@@ -84,7 +84,7 @@ def scored(
     """
     steps = sum(draws.times for draws in several)
     known, parts = map_blocks(_Score(metric, several, batch), data, progress="scoring" if progress else "", steps=steps)
-    return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
+    return known, parts[0] if len(parts) == 1 else [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True)
