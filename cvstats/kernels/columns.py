@@ -20,7 +20,7 @@ from .sums import settled
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
-CELLS = 200_000  # numbers in an intermediate array, which stays in the cache
+CELLS = 100_000  # numbers in an intermediate array, which stays in the cache
 WEIGHTS = 1_000_000  # weights of a block of draws, as real numbers
 NEAR = 1e-12  # of rates that are the same but for rounding
 POOLED, GROUPS = 1000, 500  # samples beyond which a smooth curve pools neighbours, and to how many
@@ -173,6 +173,12 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
         starts = np.unique(np.floor(place / 2 * GROUPS), return_index=True)[1]
         p = np.add.reduceat(p, starts, axis=1) / np.diff(starts, append=n)
         w, events = (np.add.reduceat(each, starts, axis=1) for each in (w, events))
+    else:  # what weighs nothing need not be looked at
+        order = np.argsort(~there, axis=1, kind="stable")[:, : max(1, there.sum(axis=1).max())]
+        p, w, events = (
+            np.take_along_axis(np.broadcast_to(each, there.shape), order, axis=1) for each in (p, w, events)
+        )
+        p = np.maximum.accumulate(p, axis=1)
     window, out, n = _window(p, w, at), np.empty((len(w), len(at))), p.shape[1]
     few = max(1, CELLS // n)
     step = max(1, CELLS // (n * min(few, len(at))))
@@ -188,18 +194,21 @@ def _lines(z: np.ndarray, window: np.ndarray, w: np.ndarray, events: np.ndarray,
     with np.errstate(over="ignore"):  # a window of tied predictions has no width
         v = np.abs(z) / window[..., None]
         v[v <= 0.001] = 0.0
-        v *= v * v
-    np.subtract(1.0, v, out=v)
-    v[v < 1 - 0.999**3] = 0.0  # the tricube, nothing from .999 of the window on
-    v *= v * v
-    inside = v * w[:, None]
+        inside = v * v
+        inside *= v
+    np.subtract(1.0, inside, out=inside)
+    inside[inside < 1 - 0.999**3] = 0.0  # the tricube, nothing from .999 of the window on
+    np.multiply(inside, inside, out=v)
+    v *= inside
+    np.multiply(v, w[:, None], out=inside)
     v *= events[:, None]
     mass = inside.sum(axis=2)
     middle = np.nan_to_num(_dot(inside, z) / mass)
     middle = middle.mean(axis=0, keepdims=True) if len(z) == 1 else middle
     u = z - middle[..., None]  # else differences of moments would cancel where the window lies to one side
-    parts = (_dot(inside, u), _dot(inside, u * u), v.sum(axis=2), _dot(v, u))
-    first, second, level, tilt = (part / mass for part in parts)
+    level, tilt, first = v.sum(axis=2) / mass, _dot(v, u) / mass, _dot(inside, u) / mass
+    inside *= u
+    second = _dot(inside, u) / mass
     spread = second - first * first
     bent = np.sqrt(np.maximum(spread, 0.0)) > 0.001 * wide
     return np.asarray(level - np.where(bent, (middle + first) * (tilt - first * level) / spread, 0.0))
