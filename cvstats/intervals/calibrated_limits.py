@@ -89,7 +89,7 @@ class UnitScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
-        extra = psi * variance_of(evidence.chosen) / width2
+        extra = psi * variance_of(evidence.chosen) / width2 if psi else 0.0
         if evidence.kept is not None:
             n, noise = float(evidence.n), variance_of(evidence.kept) / width2
             c = min(max(self.forward(evidence.naive), 1 / (2 * n)), 1 - 1 / (2 * n))
