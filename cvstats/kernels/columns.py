@@ -15,7 +15,6 @@ import numpy as np
 
 from .logistic import fit_line, log_odds
 from .problem import Kernel, Problem
-from .sums import settled
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -36,31 +35,24 @@ class ColumnKernel(Kernel):
         self.metric, self.y, self.weight = metric, (problem.y == 1).astype(float), problem.weight
         self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
         self.p = problem.read(metric.uses)
+        self.m = self.p.shape[1]
         self.present = ~np.isnan(self.p)  # (n, m, r)
         self.alike = bool(metric.curve) and bool(self.present.all())  # so that draws may have columns of their own
         self.step = max(1, WEIGHTS // max(1, len(self.p)))
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m[, place])."""
-        every = np.arange(self.p.shape[1])
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some configurations under each row of `weights`: (draw, column[, place])."""
+        every = np.array(columns)
         if self.alike and MANY * len(weights) < len(every):
             return np.stack([self.judged(np.broadcast_to(row, (len(every), len(row))), every) for row in weights])
-        return np.stack([self._described(every[j : j + 1], weights) for j in every], axis=1)
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
+        return np.stack([self._described(every[j : j + 1], weights) for j in range(len(every))], axis=1)
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        winners = np.unique(index)
-        if self.alike and MANY * len(winners) > len(index):  # a column for every draw
-            blocks = [slice(start, start + self.step) for start in range(0, len(index), self.step)]
-            return np.concatenate([self._described(index[now], weights[now]) for now in blocks])
-        each = [self._described(winners[j : j + 1], weights[index == winners[j]]) for j in range(len(winners))]
-        back = np.argsort(np.argsort(index, kind="stable"), kind="stable")
-        return np.asarray(np.concatenate(each)[back])
+        if not self.alike or MANY * len(np.unique(index)) <= len(index):
+            return super().judged(weights, index)
+        blocks = [slice(start, start + self.step) for start in range(0, len(index), self.step)]
+        return np.concatenate([self._described(index[now], weights[now]) for now in blocks])  # a column for every draw
 
     def _described(self, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the score of one configuration, or of one for each draw; the mean over repeats that predicted any."""
@@ -128,7 +120,7 @@ def specificity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) 
     return sensitivity_at(1 - y[:, ::-1], -p[:, ::-1], w[:, ::-1], at)
 
 
-def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+def partial_auc(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the area under the ROC curve between the two false positive rates `at`, as one number."""
     tp, fp = _steps(y, p, w)
     top, left = _height(tp, fp, at)
@@ -298,17 +290,7 @@ def calibration_slope(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarra
 
 
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {
-    "sensitivity_at": sensitivity_at,
-    "specificity_at": specificity_at,
-    "partial_auc": partial_area,
-    "precision_at": precision_at,
-    "net_benefit": net_benefit,
-    "observed_at": observed_at,
-    "predicted_quantile": predicted_quantile,
-    "bin_size": partial(_binned, what="size"),
-    "bin_predicted": partial(_binned, what="predicted"),
-    "bin_observed": partial(_binned, what="observed"),
-    "calibration_intercept": calibration_intercept,
-    "calibration_slope": calibration_slope,
-    "ici": ici,
+    **{f"bin_{what}": partial(_binned, what=what) for what in ("size", "predicted", "observed")},
+    **{one.__name__: one for one in (sensitivity_at, specificity_at, partial_auc, precision_at, net_benefit)},
+    **{one.__name__: one for one in (observed_at, predicted_quantile, calibration_intercept, calibration_slope, ici)},
 }
