@@ -55,9 +55,8 @@ class ColumnKernel(Kernel):
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         winners = np.unique(index)
-        if self.alike and MANY * len(winners) > len(index):  # a column for every draw
-            blocks = [slice(start, start + self.step) for start in range(0, len(index), self.step)]
-            return np.concatenate([self._described(index[now], weights[now]) for now in blocks])
+        if self.alike and len(index) <= self.step and len(index) < MANY * len(winners):
+            return self._described(index, weights)  # a column for every draw
         each = [self._described(winners[j : j + 1], weights[index == winners[j]]) for j in range(len(winners))]
         back = np.argsort(np.argsort(index, kind="stable"), kind="stable")
         return np.asarray(np.concatenate(each)[back])
