@@ -476,14 +476,15 @@ def beats(best: np.ndarray, key: np.ndarray, other: np.ndarray, other_key: np.nd
 
 def ranking(criterion: Iterable[np.ndarray], hashes: np.ndarray, seed: int) -> Iterator[np.ndarray]:
     """Yield the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
-    width = np.uint64(len(hashes).bit_length())  # for the number of a tie group; the rest is for the key
+    low = np.uint64(2 ** len(hashes).bit_length() - 1)  # bits for the column; the first are for its tie group
     for draw, values in enumerate(criterion):
         row = np.where(np.isnan(values), np.inf, -values)
         order = np.argsort(row)
         row = row[order]
         group = np.append(False, row[1:] != row[:-1]).cumsum(dtype=np.uint64)
-        keys = tie_keys(hashes[order], np.array([draw]), seed)
-        yield order[np.argsort((group << (np.uint64(64) - width)) | (keys >> width))]
+        first = np.uint64(max(1, int(group[-1]).bit_length()))
+        keys = tie_keys(hashes[order], np.array([draw]), seed) >> first & ~low
+        yield (np.sort(group << np.uint64(64) - first | keys | order.astype(np.uint64)) & low).astype(np.intp)
 
 
 def by_value(names: np.ndarray) -> np.ndarray:

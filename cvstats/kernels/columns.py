@@ -49,10 +49,9 @@ class ColumnKernel(Kernel):
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        if not self.alike or MANY * len(np.unique(index)) <= len(index):
-            return super().judged(weights, index)
-        blocks = [slice(start, start + self.step) for start in range(0, len(index), self.step)]
-        return np.concatenate([self._described(index[now], weights[now]) for now in blocks])  # a column for every draw
+        if self.alike and len(index) <= self.step and len(index) < MANY * len(np.unique(index)):
+            return self._described(index, weights)  # a column for every draw
+        return super().judged(weights, index)
 
     def _described(self, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the score of one configuration, or of one for each draw; the mean over repeats that predicted any."""
