@@ -8,7 +8,7 @@ picks none but averages several.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -474,16 +474,17 @@ def beats(best: np.ndarray, key: np.ndarray, other: np.ndarray, other_key: np.nd
     return np.asarray((best > other) | tied | (np.isnan(other) & ~np.isnan(best)))
 
 
-def ranking(criterion: np.ndarray, hashes: np.ndarray, seed: int) -> np.ndarray:
-    """Return the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
-    width = np.uint64(criterion.shape[1].bit_length())  # for the number of a tie group; the rest is for the key
-    out = np.empty(criterion.shape, np.intp)
-    for draw, row in enumerate(np.where(np.isnan(criterion), np.inf, -criterion)):
+def ranking(criterion: Iterable[np.ndarray], hashes: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Yield the columns of each row (draws from 0), best first, ties in the order in which `winners` takes them."""
+    low = np.uint64(2 ** len(hashes).bit_length() - 1)  # bits for the column; the first are for its tie group
+    for draw, values in enumerate(criterion):
+        row = np.where(np.isnan(values), np.inf, -values)
         order = np.argsort(row)
-        group = np.append(False, row[order][1:] != row[order][:-1]).cumsum(dtype=np.uint64)
-        keys = tie_keys(hashes[order], np.array([draw]), seed)
-        out[draw] = order[np.argsort((group << (np.uint64(64) - width)) | (keys >> width))]
-    return out
+        row = row[order]
+        group = np.append(False, row[1:] != row[:-1]).cumsum(dtype=np.uint64)
+        first = np.uint64(max(1, int(group[-1]).bit_length()))
+        keys = tie_keys(hashes[order], np.array([draw]), seed) >> first & ~low
+        yield (np.sort(group << np.uint64(64) - first | keys | order.astype(np.uint64)) & low).astype(np.intp)
 
 
 def by_value(names: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ from cvstats.resample import given_draws, make_draws, unit_count
 
 from .contrasts import check_draws
 
-BLOCK = 64  # draws compared at a time
-FEW = 16  # columns whose standard errors are made at a time
+BLOCK = 32  # draws compared at a time
 
 
 def best_set(
@@ -121,7 +120,8 @@ def best_of(
     """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
     scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
     units, sign = unit_count(cube, data.rows), float(metric.sign)
-    gap, error, statistic, p_value = distances(sign * scores[eligible], sign * table[usable], units, level)
+    table = table if usable.all() else table[usable]
+    gap, error, statistic, p_value = distances(sign * scores[eligible], table if sign > 0 else -table, units, level)
     full = np.full((4, len(scores)), np.nan)
     full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
     inside = full[3] > 1 - level
@@ -148,7 +148,8 @@ def distances(
     if not len(table):
         nothing = np.full(len(score), np.nan)
         return gap, nothing, nothing, nothing
-    centred = (table - table.mean(axis=0)) * np.sqrt(units / max(units - 1, 1))
+    centred = table - table.mean(axis=0)
+    centred *= np.sqrt(units / max(units - 1, 1))
     error = spreads(centred, np.array([np.argmin(gap)]))[0]
     # the variance if the two were equal, as in a score test: the gap itself counts as noise. With s alone, pairs that
     # happen to have a small s leave too often (measured: .08 to .17 instead of .05 for N up to 100)
@@ -157,13 +158,13 @@ def distances(
     p_value = np.ones(len(score))
     inside, floor = np.arange(len(score)), 0.0
     while True:
-        p_value[inside] = np.maximum(step_down(np.take(centred, inside, axis=1), statistic[inside]), floor)
+        p_value[inside] = np.maximum(step_down(centred, statistic[inside]), floor)
         stay = p_value[inside] > 1 - level
         if stay.all() or not stay.any():
             return gap, error, statistic, p_value
         # those that stay are compared again among themselves; none may then look worse than one that left
         floor = float(p_value[inside[~stay]].max())
-        inside = inside[stay]
+        inside, centred = inside[stay], np.compress(stay, centred, axis=1)
 
 
 def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
@@ -171,34 +172,30 @@ def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
 
     In every draw the columns, centred to be equal, are compared with the one that leads it.
     """
-    leader = centred.argmax(axis=1)
-    leaders, which = np.unique(leader, return_inverse=True)
-    error = spreads(centred, leaders)
-    order = np.argsort(statistic, kind="stable")
-    ends = np.searchsorted(statistic[order], statistic, side="right") - 1  # ties count together
-    above = np.zeros(len(statistic))
-    for start in range(0, len(centred), BLOCK):
-        rows = slice(start, start + BLOCK)
-        part, own = centred[rows], error[which[rows]]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            distance = np.where(own > 0, (part.max(axis=1, keepdims=True) - part) / own, 0.0)
-        running = np.take(np.maximum.accumulate(np.take(distance, order, axis=1), axis=1), ends, axis=1)
-        above += (running >= statistic - 1e-12).sum(axis=0)
+    leader, order = centred.argmax(axis=1), np.argsort(statistic, kind="stable")
+    nearest, draws, above = statistic[order], np.argsort(leader), np.zeros(len(order), int)
+    for start in range(0, len(draws), BLOCK):
+        rows = draws[start : start + BLOCK]
+        leaders, which = np.unique(leader[rows], return_inverse=True)
+        part, own = centred[rows], spreads(centred, leaders)[which]
+        np.subtract(part.max(axis=1, keepdims=True), part, out=part)
+        part[own <= 0] = 0.0
+        own[own <= 0] = 1.0
+        part = np.take(np.divide(part, own, out=part), order, axis=1, out=own)
+        above += (np.maximum.accumulate(part, axis=1, out=part) >= nearest - 1e-12).sum(axis=0)
+    above = above[np.searchsorted(nearest, nearest, side="right") - 1]  # ties count together
     p_value = (1 + above) / (1 + len(centred))
-    down = order[::-1]
-    p_value[down] = np.maximum.accumulate(p_value[down])
+    p_value[order] = np.maximum.accumulate(p_value[::-1])[::-1]
     return p_value
 
 
 def spreads(centred: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the standard error of the difference between each of `columns` and every column; rounding becomes 0."""
     variance = np.einsum("ij,ij->j", centred, centred)
-    squares = np.empty((len(columns), len(variance)))
-    for start in range(0, len(columns), FEW):  # what is made of a few stays in the cache
-        some, part = columns[start : start + FEW], squares[start : start + FEW]
-        total = variance[some][:, None] + variance
-        np.matmul(np.take(centred, some, axis=1).T, centred, out=part)
-        np.subtract(total, 2 * part, out=part)
-        part[part <= 1e-12 * total] = 0.0
-        np.sqrt(part / len(centred), out=part)
-    return squares
+    total = variance[columns][:, None] + variance
+    squares = np.take(centred, columns, axis=1).T @ centred
+    squares *= -2
+    squares += total
+    squares[squares <= 1e-12 * total] = 0.0
+    squares /= len(centred)
+    return np.asarray(np.sqrt(squares, out=squares))

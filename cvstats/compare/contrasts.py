@@ -20,7 +20,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.common import final_choice, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
-from cvstats.select import Choice, Mixture, ranking, select_best
+from cvstats.select import Choice, Mixture, select_best, winners
 
 from .batch import in_cells
 from .configurations import MODELS, family
@@ -325,12 +325,11 @@ def best_of_families(
     column, `keys` what breaks its ties. With these `tuned_difference` is `contrast` of families, from one bootstrap.
     """
     inside, outside, plain = tables
-    order, found = ranking(metric.sign * inside, keys, seed), {}
-    draw = np.arange(len(inside))
+    draw, found = np.arange(len(inside)), {}
     for name in dict.fromkeys(names.tolist()):
-        best = order[draw, (names == name)[order].argmax(axis=1)]  # the first of the family among the ranked
-        own = np.where(names == name, metric.sign * plain[0], -np.inf)
-        found[name] = outside[draw, best], plain[0][best], int(own.argmax())
+        own = np.flatnonzero(names == name)
+        best = own[winners(metric.sign * inside[:, own], draw, keys[own], seed)[0]]
+        found[name] = outside[draw, best], plain[0][best], int(own[np.argmax(metric.sign * plain[0][own])])
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -86,27 +87,27 @@ def roc_curve(
     out, _ = judged(
         "roc_curve", cube, RATE, GRID, points, **asked, draws=draws, times=times, rng=rng, level=level
     )  # fmt: skip
-    beyond = (1 - out[RATE]) * _negatives(cube, out) / np.e  # of the negatives that a draw leaves out
-    estimate = out["naive"] + np.minimum(beyond / 2, 1) * (out["estimate"] - out["naive"])
-    curves = {"estimate": estimate}
-    curves |= {name: out[name].clip(max=estimate) for name in ("conf_low", "bound_low")}
-    curves |= {name: out[name].clip(min=estimate) for name in ("conf_high", "bound_high")}
-    out = along(out, RATE, **{name: _rising(curve) for name, curve in curves.items()})
-    out["optimism"] = out["naive"] - out["estimate"]
+    known = out.variables
+    naive, beyond = known["naive"], (1 - known[RATE]) * _negatives(cube, out) / np.e  # of those that a draw leaves out
+    estimate = naive + np.minimum(beyond / 2, 1) * (known["estimate"] - naive)
+    curves: dict[str, Any] = {"estimate": estimate}
+    curves |= {name: np.minimum(known[name], estimate) for name in ("conf_low", "bound_low")}
+    curves |= {name: np.maximum(known[name], estimate) for name in ("conf_high", "bound_high")}
+    curves = {name: _rising(curve) for name, curve in curves.items()}
     plain = select is select_best and adjust is None and subgroup is None
-    low, high = _band(cube, out["naive"], level) if plain else (np.nan * out["naive"],) * 2
-    return along(out, RATE, band_low=low, band_high=high)
+    low, high = _band(cube, naive, level) if plain else (np.nan * naive,) * 2
+    return along(out, RATE, **curves, optimism=naive - curves["estimate"], band_low=low, band_high=high)
 
 
-def _negatives(cube: xr.DataArray, out: xr.Dataset) -> xr.DataArray:
+def _negatives(cube: xr.DataArray, out: xr.Dataset) -> xr.Variable:
     """Return how many negatives were predicted, in each level of a subgroup if there is one."""
     if "n_events" in out:
-        return out["n_samples"] - out["n_events"]
+        return out.variables["n_samples"] - out.variables["n_events"]
     seen = cube.notnull().any([dim for dim in cube.dims if dim not in ("sample", *out["naive"].dims)])
-    return (seen & (cube["label"] != cube["positive"])).sum("sample").reset_coords(drop=True).compute()
+    return (seen & (cube["label"] != cube["positive"])).sum("sample").variable.compute()
 
 
-def _rising(curve: xr.DataArray) -> xr.DataArray:
+def _rising(curve: xr.Variable) -> xr.Variable:
     """Return the nearest curve that never falls and ends at 1."""
     from scipy.optimize import isotonic_regression
 
@@ -116,11 +117,11 @@ def _rising(curve: xr.DataArray) -> xr.DataArray:
         return np.append(isotonic_regression(values[:-1]).x, 1.0)
 
     core = [[RATE]]
-    made: xr.DataArray = xr.apply_ufunc(risen, curve, input_core_dims=core, output_core_dims=core, vectorize=True)
+    made: xr.Variable = xr.apply_ufunc(risen, curve, input_core_dims=core, output_core_dims=core, vectorize=True)
     return made
 
 
-def _band(cube: xr.DataArray, naive: xr.DataArray, level: float) -> tuple[xr.DataArray, xr.DataArray]:
+def _band(cube: xr.DataArray, naive: xr.Variable, level: float) -> tuple[xr.Variable, xr.Variable]:
     """Return the band that holds for the curves of all configurations at once; NaN where none is known."""
     from scipy.stats import kstwo
 
@@ -133,9 +134,9 @@ def _band(cube: xr.DataArray, naive: xr.DataArray, level: float) -> tuple[xr.Dat
     d, e = (float(kstwo.ppf(share, n)) for n in (positives, label.size - positives))
     below = np.maximum(np.floor((GRID - e) * 100 + 1e-9).astype(int), 0)
     above = np.minimum(np.ceil((GRID + e) * 100 - 1e-9).astype(int), len(GRID) - 1)
-    low = naive.isel({RATE: below}).assign_coords({RATE: GRID}) - d
-    high = naive.isel({RATE: above}).assign_coords({RATE: GRID}) + d
-    return low.where(GRID - e > 0, 0.0).clip(0, 1), high.clip(0, 1)
+    low: Any = np.maximum((naive.isel({RATE: below}) - d) * xr.Variable(RATE, GRID - e > 0), 0.0)
+    high: Any = np.minimum(naive.isel({RATE: above}) + d, 1.0)
+    return low, high
 
 
 def precision_recall_curve(

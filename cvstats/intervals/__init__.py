@@ -10,7 +10,7 @@ that has these. It may also have ``refuse(evidence)``, the reason why it does no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -382,7 +382,8 @@ def interval_limits(
         bounds = at(2 * level - 1)[:2] if level > 0.5 else (np.nan, np.nan)
         limits = dict(zip(NAMES, (*at(level), *bounds), strict=True))
     if calibration is not None:
-        limits["calibration"] = np.array([np.nan] * len(fields(Calibration)) if kept is None else astuple(kept), float)
+        kept_numbers = [np.nan] * len(fields(Calibration)) if kept is None else list(vars(kept).values())
+        limits["calibration"] = np.array(kept_numbers, float)
     return limits, method.name if reason is None else NO_INTERVAL, note
 
 

@@ -89,7 +89,7 @@ class UnitScale:
     def spread(self, evidence: Evidence, kappa: float, psi: float) -> Spread:
         """Return the spread that the evidence implies."""
         width2 = (self.best - self.worst) ** 2
-        extra = psi * variance_of(evidence.chosen) / width2
+        extra = psi * variance_of(evidence.chosen) / width2 if psi else 0.0
         if evidence.kept is not None:
             n, noise = float(evidence.n), variance_of(evidence.kept) / width2
             c = min(max(self.forward(evidence.naive), 1 / (2 * n)), 1 - 1 / (2 * n))
@@ -395,9 +395,10 @@ class calibrated:  # noqa: N801
 
     def doubt(self, evidence: Evidence) -> str | None:
         """Return what these data leave in doubt, or None: losses of which a few samples make up the mean."""
-        metric, at = evidence.metric, int(np.argmin(np.abs(evidence.scores - evidence.naive)))
+        metric = evidence.metric
         if metric.name not in TAILED:
             return None
+        at = int(np.argmin(np.abs(evidence.scores - evidence.naive)))
         noise = evidence.variance[at] if evidence.kept is None else variance_of(evidence.kept)
         loss = evidence.naive - scale_of(metric).best
         if not TAILED[metric.name] * evidence.n * noise > TAIL * loss**2:

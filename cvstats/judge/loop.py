@@ -85,7 +85,7 @@ def scored(
     steps = sum(draws.times for draws in several)
     work = partial(_scored_block, metric, several, batch)
     known, parts = map_blocks(work, data, progress="scoring" if progress else "", steps=steps)
-    return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
+    return known, parts[0] if len(parts) == 1 else [np.concatenate(each, axis=1) for each in zip(*parts, strict=True)]
 
 
 def _scored_block(

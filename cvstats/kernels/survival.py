@@ -174,7 +174,7 @@ class HorizonBinKernel(HorizonMeanKernel):
 
     def _column(self, weights: np.ndarray, column: int) -> np.ndarray:
         risk = self.risk[:, column]
-        inside = np.where(quantile_bin(risk, self._weighted(weights)) == self.bin, weights, 0.0)
+        inside = np.where(quantile_bin(risk[None], self._weighted(weights)) == self.bin, weights, 0.0)
         known, w = self._known(inside)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.what == "survival_bin_observed":

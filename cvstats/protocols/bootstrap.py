@@ -351,7 +351,7 @@ def _case(
         n=n,
         samples=int(rows.sum()),
         smallest_class=smallest,
-        cube=None if cube.chunks is not None else cube,
+        cube=cube if isinstance(out.problem.p, np.ndarray) else None,
         seed=asked.rules.seed,
         times=len(out.value),
         grouped=grouped,

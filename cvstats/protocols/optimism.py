@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Draws, Given, Part, given_draws, make_draws
 from cvstats.select import label_keys, ranking, select_best
+
+BLOCK = 32  # draws ranked at a time
 
 
 def optimism_curve(
@@ -182,8 +185,10 @@ def curve_of(
     else:
         share = _shares(inside.shape[1], wanted)
         naive = share @ plain[-1][np.argsort(-chooser.sign * plain[0], kind="stable")]
-        best = ranking(chooser.sign * inside, label_keys(data.names[data.eligible]), seed)  # in the bag, best first
-        honest = np.take_along_axis(outside, best, axis=1) @ share.T
+        best = ranking((chooser.sign * row for row in inside), label_keys(data.names[data.eligible]), seed)
+        ranked = (row[order] for row, order in zip(outside, best, strict=True))  # the best in the bag first
+        blocks = iter(lambda: list(islice(ranked, BLOCK)), [])
+        honest = np.concatenate([np.array(rows) @ share.T for rows in blocks])
     estimate = np.nanmean(honest, axis=0) if np.isfinite(honest).any() else np.full(len(wanted), np.nan)
     if np.isnan(estimate).any() or np.isnan(naive).any():
         warn(f"optimism_curve: too few samples for {metric.name} on all data or out of the draws: NaN.")

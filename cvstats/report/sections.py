@@ -158,31 +158,38 @@ def which_win(page: Page) -> list[Block]:
 
 def tuning_figures(analysis: Analysis) -> list[Block]:
     """Return the plain score against the tuning values that most configurations have, three at most."""
-    family = next((name for name in FAMILIES if name in analysis.scores.coords), None)
-    held = {name: np.isfinite(analysis.cube[name].values.astype(float)).sum() for name in analysis.design.tuning}
+    held = {name: np.isfinite(analysis.cube[name].values.astype(float)) for name in analysis.design.tuning}
     several_values = [name for name in held if analysis.design.tuning[name][2] > 2]
-    shown = sorted(several_values, key=lambda name: -held[name])[:3]
-    return [
-        Drawing(
-            f"scores-by-{place}",
-            lambda ax, narrow, name=name: plot_scores_by(  # type: ignore[misc]
-                analysis.scores, name, family=None if narrow else family, ax=ax
-            ),
-            height=(3.0, 2.7),
-            caption=f"Plain CV {analysis.name} of the {count(held[name])} configurations that have {printable(name)}; "
-            "the best is circled.",
-            text=f"Scatter plot of plain CV {analysis.name} against {printable(name)}, from "
-            f"{analysis.design.tuning[name][0]:g} to {analysis.design.tuning[name][1]:g}.",
-        )
-        for place, name in enumerate(shown)
-    ]
+    shown = sorted(several_values, key=lambda name: -held[name].sum())[:3]
+    return [_scores_by(analysis, name, held[name], f"scores-by-{place}") for place, name in enumerate(shown)]
+
+
+def _scores_by(analysis: Analysis, name: str, held: np.ndarray, figure: str) -> Drawing:
+    """Return the plain score of configurations that have a tuning value; of many some, from the best to the worst."""
+    family = next((name for name in FAMILIES if name in analysis.scores.coords), None)
+    order, (low, high, _) = ranked(analysis), analysis.design.tuning[name]
+    having = order[held[order]]
+    some = np.sort(having[:: -(-len(having) // MOST_ROWS)])
+    left = f" {count(len(some))} of them are shown, evenly by rank." if len(some) < len(having) else ""
+    words = f"{count(len(having))} configurations that have {printable(name)}"
+    return Drawing(
+        figure,
+        lambda ax, narrow: plot_scores_by(analysis.scores[some], name, family=None if narrow else family, ax=ax),
+        height=(3.0, 2.7),
+        caption=f"Plain CV {analysis.name} of the {words}; the best is circled.{left}",
+        text=f"Scatter plot of plain CV {analysis.name} against {printable(name)}, from {low:g} to {high:g}.",
+    )
+
+
+def ranked(analysis: Analysis) -> np.ndarray:
+    """Return the places of all configurations, best plain score first."""
+    score = analysis.scores.values.astype(float)
+    return np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
 
 
 def listed(analysis: Analysis) -> np.ndarray:
-    """Return the places of the configurations that are listed, best plain score first."""
-    score = analysis.scores.values.astype(float)
-    order = np.argsort(np.where(np.isnan(score), np.inf, -analysis.metric.sign * score), kind="stable")
-    return order[:MOST_ROWS]
+    """Return the places of the configurations that are listed."""
+    return ranked(analysis)[:MOST_ROWS]
 
 
 def configuration_table(analysis: Analysis) -> Listing:

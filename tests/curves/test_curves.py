@@ -1,5 +1,6 @@
 """Curves of what was chosen: by hand, against scikit-learn, against `winner`, and with known truth."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from sklearn.calibration import calibration_curve as binned_curve
 from statsmodels.duration.survfunc import SurvfuncRight
 
 import cvstats as cs
+from cvstats.cube.arrays import problem_on
 from cvstats.kernels.columns import STATISTICS, lowess
+from cvstats.metrics.curves import point
 from cvstats.metrics.survival import bin_at
 
 CURVES = {
@@ -75,7 +78,8 @@ class TestNaive:
         out = curve_of("calibration_curve")
         p = column(out)
         inside = (p.min() - 1e-9 <= GRID) & (p.max() + 1e-9 >= GRID)
-        expected = np.clip(lowess(Y, p, np.ones((1, len(Y))), GRID)[0], 0, 1)
+        order = np.argsort(p)
+        expected = np.clip(lowess(Y[order][None], p[order][None], np.ones((1, len(Y))), GRID)[0], 0, 1)
         np.testing.assert_allclose(out.naive, np.where(inside, expected, np.nan), atol=1e-12)
         assert out.estimate.isnull().values.tolist() == (~inside).tolist()
 
@@ -110,8 +114,10 @@ class TestEveryCurve:
         statistic, at = POINTS[name]
 
         def judged(j, left):
+            p = CUBE.values[left, j]
+            order = np.argsort(p)
             with np.errstate(all="ignore"):
-                return STATISTICS[statistic](Y[left], CUBE.values[left, j], np.ones((1, left.sum())), at)[0]
+                return STATISTICS[statistic](Y[left][order][None], p[order][None], np.ones((1, left.sum())), at)[0]
 
         chosen = np.argmax(area, axis=1)
         gaps = [judged(j, draw == 0) - judged(final, draw == 0) for j, draw in zip(chosen, draws.values, strict=True)]
@@ -188,6 +194,30 @@ class TestEveryCurve:
         assert {"corrected", "as it looks", "95 % limits"} <= set(texts)
         with pytest.raises(cs.InputError, match="`curve` must"):
             plot(cs.bbc(CUBE, "auc", times=40, rng=1))
+
+
+@pytest.mark.parametrize("name", [*CURVES, "specificity"])
+@pytest.mark.parametrize("size", [80, 1100])
+def test_draws_with_columns_of_their_own_are_judged_as_one_by_one(name, size):
+    """Many winners are sorted draw by draw, few of them once: the same numbers, with ties and case weights."""
+    statistic, at = POINTS.get(name, ("specificity_at", GRID))
+    cube = made(size, 30).assign_coords(weight=("sample", 0.5 + np.arange(size) % 3))
+    one = cs.net_benefit(0.2) if statistic == "net_benefit" else point(statistic, 0.1)
+    points = replace(one, at=tuple(at.tolist()), statistic=statistic)
+    data = problem_on(cube, points)
+    weights = np.random.default_rng(1).poisson(1, (40, size)).astype(np.uint8)
+    index = np.arange(40) * 7 % 30
+    alone = [
+        points.kernel(data.columns([j]), 1.0).scores(row[None])[0, 0] for j, row in zip(index, weights, strict=True)
+    ]
+    kernel = points.kernel(data, 1.0)
+    np.testing.assert_allclose(kernel.judged(weights, index), alone, atol=1e-12)
+    np.testing.assert_allclose(
+        kernel.judged(weights[:2], index[[5, 5]]), kernel.scores(weights[:2])[:, index[5]], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        kernel.scores(weights)[:, 3], [kernel.scores(row[None])[0, 3] for row in weights], atol=1e-12
+    )
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 import cvstats as cs
 from cvstats import resample
@@ -156,6 +157,25 @@ def test_long_tables_are_cut_and_say_so(monkeypatch, analysis):
     table = sections.configuration_table(analysis)
     assert len(table.body) == 3
     assert table.note.endswith("The 3 best of 6 configurations are listed.")
+
+
+def test_of_many_configurations_a_figure_shows_some_and_says_so(monkeypatch):
+    cube = cs.simulate_cube(40, 7, rng=1)
+    cube = cube.assign_coords(depth=("configuration", [1.0, 2, 3, 4, 5, np.nan, 7]))
+    analysis = Analysis(cube, "accuracy", times=40)
+    (whole,) = sections.tuning_figures(analysis)
+    monkeypatch.setattr(sections, "MOST_ROWS", 3)
+    (some,) = sections.tuning_figures(analysis)
+    assert "of the 6 configurations that have depth; the best is circled." in whole.caption
+    assert some.caption == f"{whole.caption} 3 of them are shown, evenly by rank."
+    score = np.where(np.isnan(cube.depth), -np.inf, analysis.scores)
+    order = np.argsort(-score, kind="stable")[[0, 2, 4]]
+    for drawing, expected in ((whole, [1, 2, 3, 4, 5, 7]), (some, np.sort(cube.depth.values[order]))):
+        ax = Figure().subplots()
+        drawing.draw(ax, True)
+        points, best = ax.get_lines()
+        np.testing.assert_array_equal(points.get_xdata(), expected)
+        assert best.get_xdata() == cube.depth.values[order[0]]
 
 
 @pytest.mark.slow
