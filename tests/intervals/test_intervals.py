@@ -112,12 +112,33 @@ class TestCalibratedByHand:
         np.testing.assert_allclose(found[:2], wilson_limits(0.75, size, t), rtol=1e-12)
         assert found[2] == pytest.approx(np.sqrt(1.3 * wobble / 50 + selection))
 
-    def test_upper_limit_heeds_bbc_x(self):
-        plain = cs.calibrated(safe_upper=False)
-        nested, refitted = evidence(estimator="bbc_ncv"), evidence()
-        kappa = cs.calibrated(kappa=1.25, psi=1.0, safe_upper=False)
-        assert plain.limits(refitted, 0.95)[0] == kappa.limits(nested, 0.95)[0]
-        assert plain.limits(refitted, 0.95)[1] > kappa.limits(nested, 0.95)[1]
+    @pytest.mark.parametrize("metric", ["accuracy", "auc"])
+    def test_bbc_x_is_the_centre_of_the_upper_limit_and_of_the_lower_one_of_counts(self, metric):
+        given, t = evidence(metric), stats.t.ppf(0.975, 49)
+        selection, counts = np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1), metric == "accuracy"
+        centre = bbc_x(given)
+        assert centre > given.estimate
+
+        def at(c, kappa):
+            return wilson_limits(c, c * (1 - c) / (kappa * c * (1 - c) / 50 + selection), t)
+
+        low, high = cs.calibrated(safe_upper=False).limits(given, 0.95)[:2]
+        assert low == pytest.approx(at(centre if counts else 0.75, 1.25)[0])
+        assert high == pytest.approx(at(centre, 1.5 if counts else 1.25)[1])
+
+    def test_few_errors_have_poissons_limit(self):
+        for errors in (0.5, 1, 2, 3):
+            given = evidence(naive=1 - errors / 50, scores=np.array([1 - errors / 50, 0.5, 0.5]))
+            n_eff = scale_of(given.metric).spread(given, 1.0, 0.0)[0]
+            fewest = stats.gamma.ppf(0.025, errors / 50 * n_eff)  # so many errors are expected at least
+            at_least = 1 - fewest / n_eff
+            assert cs.calibrated().limits(given, 0.95)[1] == pytest.approx(at_least)
+            assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < at_least
+
+    def test_no_error_has_no_upper_limit_and_four_have_wilsons(self):
+        assert cs.calibrated().limits(evidence(naive=1.0, scores=np.array([1.0, 0.5, 0.5])), 0.95)[1] == 1
+        some = evidence(naive=0.92, scores=np.array([0.92, 0.5, 0.5]), wins=np.array([0.4, 0.4, 0.2]))
+        assert cs.calibrated().limits(some, 0.95) == cs.calibrated(safe_upper=False).limits(some, 0.95)
 
     def test_loss_on_the_log_scale(self):
         given = evidence(
@@ -419,9 +440,9 @@ class TestCalibratedByHand:
 
 class TestSafeUpper:
     def test_never_below_the_naive_wilson_limit(self):
-        given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
+        given = evidence(naive=0.9, scores=np.array([0.9, 0.5, 0.5]))
         scale = scale_of(given.metric)
-        naive = scale.limits(scale.spread(given, 1.5, 0.0), 0.95, stats.t.ppf(0.975, 49))[1]
+        naive = scale.limits(scale.spread(given, 1.5, 0.0), 0.9, stats.t.ppf(0.975, 49))[1]
         assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
         assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
 
