@@ -388,6 +388,7 @@ class calibrated:  # noqa: N801
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
         simple = evidence.kept is None
+        heeded = self.safe_upper is True or (self.safe_upper == "auto" and tuned.safe != "never")
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
         if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
@@ -409,7 +410,7 @@ class calibrated:  # noqa: N801
             below=max(evidence.estimate, other, key=scale.forward) if counts else evidence.estimate,
             other=other,
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
-            misses=misses if unit and self.safe_upper and misses <= RARE else np.nan,
+            misses=misses if unit and heeded and misses <= RARE else np.nan,
             unseen=evidence.unseen,
             lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
         )
