@@ -321,7 +321,8 @@ class calibrated:  # noqa: N801
     least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
     limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
     Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for
-    errors that give the truth a probability of 1/8, at the rate u with :math:`(1 - u)^N = (1 - level) / 2`.
+    errors that give the truth a probability of 1/8 (or what the least certain prediction left to other classes, if that
+    is less), at the rate u with :math:`(1 - u)^N = (1 - level) / 2`.
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its

@@ -240,7 +240,8 @@ def unseen_cost(metric: Metric, problem: Problem) -> float:
         return 0.0
     losses = get_metric("log_loss").ingredients(problem.y[:, None, None], np.asarray(problem.p), problem.n_classes)[0]
     wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return metric.error_cost(problem.n_classes) if wrong < 0.5 else 0.0
+    left = -np.expm1(-float(np.nanmax(losses, initial=0.0)))  # to other classes by the least certain prediction
+    return metric.error_cost(problem.n_classes, left) if wrong < 0.5 else 0.0
 
 
 def _winners(decision: Decision, final: Decision) -> np.ndarray:

@@ -298,6 +298,17 @@ class TestCalibratedByHand:
         share = 1 - 0.025 ** (1 / 50)
         assert more == pytest.approx((plain[0], (1 - share) * 0.3 + share * 30, plain[2]))
 
+    @pytest.mark.parametrize(("doubtful", "given"), [(0.995, 0.005), (0.9, 0.1), (0.6, 1 / 8)])
+    def test_errors_of_those_who_are_certain_cost_more(self, doubtful, given):
+        label = np.arange(40) % 2
+        right = np.full((40, 1), 0.995)
+        right[7] = doubtful
+        cube = cs.as_cube(np.where(label[:, None] == 1, right, 1 - right), label, kind="probability")
+        out = cs.winner(cube, "log_loss", times=100, rng=1)
+        share = 1 - 0.025 ** (1 / 40)
+        at_least = (1 - share) * float(out.estimate) - share * np.log(given)
+        assert float(out.conf_high) == pytest.approx(at_least)
+
     def test_centres_beyond_the_ends_are_kept_at_them(self):
         scale = UnitScale(best=1.0, worst=0.0)
         spread = scale.spread(evidence(), 1.3, 1.0)
