@@ -90,7 +90,7 @@ def by_loop(path: Path, metric: str) -> dict[str, float]:
         report_on(part)
         blocks.append(task(part, np.arange(at, at + part.p.shape[1])))
         at += part.p.shape[1]
-    return _measured(start, float(np.nanmean(merged(blocks).value)))
+    return _measured(start, float(np.nanmean(merged(blocks, found.direction).value)))
 
 
 def _measured(start: tuple[float, float], estimate: float) -> dict[str, float]:

@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from cvstats._check import InputError, check_option, is_number, plain, show
-from cvstats.kernels.cutting import Criterion, Cuts, Cutter, TableMetric, paired_cuts
-from cvstats.kernels.logistic import fit_line, isotonic, log_odds
-from cvstats.metrics import Metric, get_metric, prior_in_order
-
-if TYPE_CHECKING:
-    import xarray as xr
+from cvstats.cube.arrays import class_names
+from cvstats.kernels.cutting import Criterion, Cutter, paired_cuts, table_value
+from cvstats.kernels.logistic import fit_line, isotonic, log_odds, on_line
+from cvstats.metrics import Metric, bound_metric, get_metric, prior_in_order
 
 TILE = 1_000_000  # numbers in an intermediate array
 CHANGES = ("labels", "probabilities", "ranks")
-Rule = tuple[Callable[..., np.ndarray], dict[str, str]]  # of predictions, and the state it takes by its own names
+Rule = tuple[Callable[..., np.ndarray], tuple[str, ...]]  # of predictions and then of the state by these names
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,14 @@ class Fitted:
         """Return what was learned for some draws and configurations, given as an index of those two axes."""
         return replace(self, state={name: value[index] for name, value in self.state.items()})
 
-    def apply(self, p: np.ndarray) -> np.ndarray:
-        """Return adjusted predictions (..., n, column, r), one column for each entry of the state; NaN stays NaN."""
-        return self._through(self.rules, p)
+    def apply(self, p: np.ndarray, *, cut: bool = True) -> np.ndarray:
+        """Return adjusted predictions (..., n, column, r), one column for each entry of the state; NaN stays NaN.
 
-    def predictions(self, p: np.ndarray) -> np.ndarray:
-        """Return adjusted predictions before a threshold makes labels of them."""
-        return self._through(self.rules[:-1] if self.cuts else self.rules, p)
-
-    def _through(self, rules: tuple[Rule, ...], p: np.ndarray) -> np.ndarray:
-        for function, names in rules:
-            p = function(p, **{name: self.state[given] for name, given in names.items()})
+        Without `cut` they are as they were before a threshold made labels of them.
+        """
+        for function, names in self.rules[:-1] if self.cuts and not cut else self.rules:
+            p = function(p, *(self.state[name] for name in names))
         return p
-
-
-def _one(function: Callable[..., np.ndarray], *names: str) -> tuple[Rule, ...]:
-    """Return a single rule that takes the state by these names."""
-    return ((function, {name: name for name in names}),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,8 +75,6 @@ class Adjustment:
 
     def bind(self, cube: xr.DataArray) -> Adjustment:
         """Return the adjustment with the cube's classes filled in; an error if it cannot serve such a cube."""
-        from cvstats.cube.arrays import class_names
-
         names = class_names(cube)
         bound = replace(self, classes=tuple(names or ()), kind=str(cube.coords["kind"].item()))
         bound.check()
@@ -235,8 +223,6 @@ class _Cut(Adjustment):
         self.criterion()
 
     def bind(self, cube: xr.DataArray) -> Adjustment:
-        from cvstats.metrics import bound_metric
-
         value = bound_metric(self.value, cube, []) if isinstance(self.value, Metric) else self.value
         return super(_Cut, replace(self, value=value)).bind(cube)
 
@@ -250,7 +236,7 @@ class _Cut(Adjustment):
             return Criterion(self.form, *as_written(self.value, 1.0))
         name = self.value.name
         ours = name in _FORMS and get_metric(name) is self.value
-        return _FORMS[name] if ours else Criterion("function", function=TableMetric(self.value))
+        return Criterion(_FORMS[name]) if ours else Criterion("function", function=partial(table_value, self.value))
 
     @property
     def nearest(self) -> float | None:
@@ -265,27 +251,17 @@ class _Cut(Adjustment):
         if np.isinf(p).any():
             raise InputError(f"{self.name} needs finite predictions: no threshold lies between infinite ones.")
 
-    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
-        return self._fitted(self.cutter(y, p).cuts(weights))
-
     def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         if p.shape[1] == 1 != len(weights):
-            return self.fit(y, p, weights).take((slice(None), 0))
-        self._refuse_infinite(p)
-        return self._fitted(paired_cuts(y, p, weights, self.criterion(), self.nearest))
+            threshold = self.cutter(y, p).cuts(weights).threshold[:, 0]
+        else:
+            self._refuse_infinite(p)
+            threshold = paired_cuts(y, p, weights, self.criterion(), self.nearest).threshold
+        return Fitted({"threshold": threshold}, ((_above, ("threshold",)),), ("threshold",), cuts=True)
 
-    def _fitted(self, cuts: Cuts) -> Fitted:
-        return Fitted({"threshold": cuts.threshold}, _one(_above, "threshold"), ("threshold",), cuts=True)
 
-
-_FORMS = {
-    "youden": Criterion("youden"),
-    "balanced_accuracy": Criterion("youden"),
-    "accuracy": Criterion("linear"),
-    "error_rate": Criterion("linear"),
-    "f1": Criterion("f1"),
-    "mcc": Criterion("mcc"),
-}
+_FORMS = {name: name for name in ("youden", "f1", "mcc")} | {"balanced_accuracy": "youden"}  # of metrics, by name
+_FORMS |= dict.fromkeys(("accuracy", "error_rate"), "linear")
 
 
 def _above(p: np.ndarray, threshold: np.ndarray) -> np.ndarray:
@@ -356,13 +332,7 @@ class _Logistic(Adjustment):
             w = np.where(np.isnan(columns), 0.0, np.repeat(weights[block].astype(float), r, axis=1))
             line[:, block] = fit_line(label, log_odds(np.where(np.isnan(columns), 0.5, columns)), w, free=self.free)
         state = dict(zip(("intercept", "slope"), line, strict=True))
-        return Fitted(state, _one(_on_line, *state), ("intercept", "slope") if self.free else ("intercept",))
-
-
-def _on_line(p: np.ndarray, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-
-    return np.asarray(expit(intercept[..., None] + slope[..., None] * log_odds(p)))
+        return Fitted(state, ((on_line, tuple(state)),), ("intercept", "slope") if self.free else ("intercept",))
 
 
 def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None = None) -> Adjustment:
@@ -443,7 +413,7 @@ class _Shift(Adjustment):
             share = np.broadcast_to(prior_in_order(self.origin, self.classes, "from_prior"), (len(weights), len(to)))
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where((share > 0).all(axis=1, keepdims=True), to / share, np.nan)
-        return Fitted({"factor": factor}, _one(_shifted, "factor"))
+        return Fitted({"factor": factor}, ((_shifted, ("factor",)),))
 
 
 def _shifted(p: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -508,13 +478,13 @@ class _Mapping(Adjustment):
         for b, row in enumerate(weights):
             (column, known), weight = _rows(p[..., b if wide else 0, :]), np.repeat(row, r)
             some = known & (weight > 0)
-            if some.any():
-                maps[b] = self.learn(label[some], column[some], weight[some])
-                if not callable(maps[b]):
-                    raise InputError(
-                        f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}."
-                    )
-        return Fitted({"map": maps}, _one(partial(_mapped, name=self.name, unit=self.kind == "probability"), "map"))
+            if not some.any():
+                continue
+            maps[b] = self.learn(label[some], column[some], weight[some])
+            if not callable(maps[b]):
+                raise InputError(f"adjustment {self.name!r} must return a function of predictions; got {maps[b]!r}.")
+        mapped = partial(_mapped, name=self.name, unit=self.kind == "probability")
+        return Fitted({"map": maps}, ((mapped, ("map",)),))
 
 
 def _rows(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -589,6 +559,7 @@ class _InTurn(Adjustment):
                 p = one.apply(np.repeat(p, len(weights), axis=-2) if p.shape[-2] == 1 else p)
             names = {name: name if name not in state else f"{name}_{number}" for name in one.state}
             state.update({names[name]: value for name, value in one.state.items()})
-            rules.append((one.rules[0][0], names))
+            function, given = one.rules[0]
+            rules.append((function, tuple(names[name] for name in given)))
             shown += [names[name] for name in one.shown]
         return Fitted(state, tuple(rules), tuple(shown), one.cuts)

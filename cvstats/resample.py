@@ -7,6 +7,7 @@ with B', and nothing depends on blocks, workers or numpy's own stream of integer
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,9 +97,7 @@ class Bootstrap(Draws):
         check: LabelCheck | None = None,
         ratio: float = 1.0,
     ) -> None:
-        self.n, self.times, self.seed, self.group, self.strata = n, times, seed, group, strata
-        self.ratio = ratio
-        self._hopeful: bool | None = None
+        self.n, self.times, self.seed, self.group, self.strata, self.ratio = n, times, seed, group, strata, ratio
         self._memory: Memory | None = None
         self._units = units = n if group is None else int(group.max()) + 1
         self._slots = max(1, round(units * ratio))  # units that a draw takes
@@ -126,10 +125,8 @@ class Bootstrap(Draws):
             None if codes is None else np.unique(codes[rows], return_inverse=True)[1]
             for codes in (self.group, self.strata)
         )
-        check = None if self.check is None else self.check.on(rows)
-        part = Bootstrap(
-            int(rows.sum()), self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio
-        )
+        n, check = int(rows.sum()), None if self.check is None else self.check.on(rows)
+        part = Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
         return part if self._memory is None else part.remembered()
 
     def remembered(self) -> Bootstrap:
@@ -150,31 +147,27 @@ class Bootstrap(Draws):
         if check is None:
             return counts, redrawn
         bad = np.flatnonzero(~check.pair(counts))
-        if bad.size and check.judging and not check.possible(self.group):
+        if bad.size and not self._hopeful:
             return counts, redrawn  # drawing again would be futile
-        attempts = ATTEMPTS if bad.size and self._hope(check) else 0
-        for attempt in range(1, attempts + 1):
+        for attempt in range(1, ATTEMPTS + 1):
             if not bad.size:
                 break
             for row in bad.tolist():
-                draw = start + row
-                key = draw // QUANTUM, draw % QUANTUM, attempt
-                self._fill(counts[row : row + 1], {key: range(1)})
+                self._fill(counts[row : row + 1], {(*divmod(start + row, QUANTUM), attempt): range(1)})
             redrawn[bad] += 1
             bad = bad[~check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
         return counts, redrawn
 
-    def _hope(self, check: LabelCheck) -> bool:
-        """Return whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
-        if self._hopeful is None:
-            trials, self._hopeful = np.empty((QUANTUM, self.n), self._dtype), False
-            for attempt in range(QUANTUM):
-                self._fill(trials, {(0, QUANTUM, attempt): range(QUANTUM)})
-                if check.pair(trials).any():
-                    self._hopeful = True
-                    break
-        return self._hopeful
+    @cached_property
+    def _hopeful(self) -> bool:
+        """Whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
+        trials = np.empty((QUANTUM, self.n), self._dtype)
+        for attempt in range(QUANTUM):
+            self._fill(trials, {(0, QUANTUM, attempt): range(QUANTUM)})
+            if self.check is None or self.check.pair(trials).any():
+                return True
+        return False
 
     def _fill(self, out: np.ndarray, streams: dict[tuple[int, ...], range]) -> None:
         """Fill rows with the counts of some draws of each stream, as many at a time as stay in the cache.
@@ -222,17 +215,15 @@ class Memory(Draws):
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        first, last = start // PIECE, -(-stop // PIECE)
-        lost = [number for number in range(first, last) if number not in self._pieces]
-        if lost:
-            low = lost[0] * PIECE
-            made = self.draws.block(low, min((lost[-1] + 1) * PIECE, self.times))
-            for at in (number * PIECE for number in lost):
-                counts, redrawn = (part[at - low : at - low + PIECE] for part in made)
-                self._pieces[at // PIECE] = counts, redrawn
-        wanted = slice(start - first * PIECE, stop - first * PIECE)
-        pieces = zip(*(self._pieces[number] for number in range(first, last)), strict=True)
-        counts, redrawn = (np.concatenate(each)[wanted] for each in pieces)
+        first = start // PIECE * PIECE
+        pieces = range(first, stop, PIECE)
+        if lost := [at for at in pieces if at not in self._pieces]:
+            counts, redrawn = self.draws.block(lost[0], min(lost[-1] + PIECE, self.times))  # at once: it takes less
+            for at in lost:
+                part = slice(at - lost[0], at - lost[0] + PIECE)
+                self._pieces[at] = counts[part], redrawn[part]
+        every = zip(*(self._pieces[at] for at in pieces), strict=True)
+        counts, redrawn = (np.concatenate(each)[start - first : stop - first] for each in every)
         return counts, redrawn
 
     def _over(self, rows: np.ndarray) -> Draws:
@@ -345,12 +336,7 @@ def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray, argument: str
 
 
 def bootstrap(
-    cube: xr.DataArray,
-    times: int = 1000,
-    *,
-    rng: Rng = None,
-    groups: Any = None,
-    strata: Any = None,
+    cube: xr.DataArray, times: int = 1000, *, rng: Rng = None, groups: Any = None, strata: Any = None
 ) -> xr.DataArray:
     """Return bootstrap draws as counts over samples, what ``draws=`` of the protocols takes.
 
@@ -516,11 +502,10 @@ def check_nested(group: np.ndarray | None, strata: np.ndarray | None) -> None:
     """Raise when a cluster lies in more than one stratum, because it could not be drawn whole within one."""
     if group is None or strata is None:
         return
-    low, high = np.full(group.max() + 1, strata.max() + 1), np.full(group.max() + 1, -1)
-    np.minimum.at(low, group, strata)
-    np.maximum.at(high, group, strata)
-    if (low != high).any():
+    size = int(strata.max()) + 1
+    split = np.bincount(np.unique(group * size + strata) // size) > 1
+    if split.any():
         raise InputError(
-            f"`strata` split {int((low != high).sum())} of {len(low)} groups; groups are drawn whole, "
+            f"`strata` split {int(split.sum())} of {len(split)} groups; groups are drawn whole, "
             "so each must lie in one stratum. Use strata=None."
         )

@@ -18,7 +18,7 @@ from ._check import InputError, check_count, check_option
 from ._results import names_of
 from .kernels import Problem
 from .kernels.mixing import Candidates, complete
-from .kernels.sums import settled
+from .kernels.problem import settled
 
 if TYPE_CHECKING:
     from .adjust import Adjustment
@@ -169,12 +169,7 @@ class _Within:
         self.__name__ = f"select_within({loss:g})"
 
     def __call__(
-        self,
-        scores: np.ndarray,
-        *,
-        direction: str,
-        std_error: np.ndarray | None = None,
-        complexity: np.ndarray | None = None,
+        self, scores: np.ndarray, *, direction: str, complexity: np.ndarray | None = None, **_: Any
     ) -> np.ndarray:
         """Return the index of the simplest configuration within the loss of the best."""
         performance = _performance(scores, direction)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ __all__ = ["collect", "record"]
 
 RESPONSES = ("predict_proba", "decision_function", "predict")
 Split = tuple[np.ndarray, np.ndarray]
+Job = tuple[int, int, int, Split]  # candidate, split, inner split (-1: outer), samples
+Done = Sequence[tuple[Job, Any]]  # and what was answered: values, response and classes; or the text of an error
+About = Sequence[Mapping[str, Any]]  # of every candidate
 
 
 def collect(
@@ -105,8 +108,8 @@ def collect(
     cluster = None if groups is None else np.asarray(groups)
     splits = list(_splits(cv, X, labels, cluster, repeats, seed, classifier[0]))
     design = Splits(samples, labels, [test for _, test in splits], cluster)
-    folds = design.folds()
-    jobs: list[tuple[int, int, int, Split]] = []  # candidate, split, inner split (-1: outer), samples
+    design.folds()  # which refuses splits that overlap, before anything is trained
+    jobs: list[Job] = []
     inside: dict[int, list[Split]] = {}
     for number, (train, test) in enumerate(splits):
         if inner:
@@ -114,19 +117,11 @@ def collect(
         for candidate in range(len(todo)):
             jobs.append((candidate, number, -1, (train, test)))
             jobs.extend((candidate, number, place, pair) for place, pair in enumerate(inside.get(number, ())))
-    answers = _trained(todo, jobs, X, labels, n_jobs, progress)
-    _warn_failed(todo, jobs, answers)
-    about = _about(todo, jobs, answers)
-    given: list[dict[int, np.ndarray]] = [{} for _ in todo]
-    for (candidate, number, place, _), answer in zip(jobs, answers, strict=True):
-        if place < 0 and not isinstance(answer, str):
-            given[candidate][number] = answer[0]
-    cube = candidates_cube(
-        design, [Candidate(**known, predictions=mine) for known, mine in zip(about, given, strict=True)]
-    )
-    if not inner:
-        return cube
-    return cube, _inner_cube(cube, design, folds, about, jobs, answers, inside)
+    done = list(zip(jobs, _trained(todo, jobs, X, labels, n_jobs, progress), strict=True))
+    _warn_failed(todo, done)
+    about = _about(todo, done)
+    cube = _cube_of(design, about, ((one, split, answer) for (one, split, place, _), answer in done if place < 0))
+    return (cube, _inner_cube(cube, design, about, done, inside)) if inner else cube
 
 
 def record(path: str | Path, scoring: Any, X: Any, y: Any, cv: Any) -> Recorder:
@@ -275,13 +270,7 @@ def _rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def _splits(
-    cv: Any,
-    X: Any,
-    y: np.ndarray,
-    groups: np.ndarray | None,
-    repeats: int,
-    seed: int,
-    classifier: bool,
+    cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None, repeats: int, seed: int, classifier: bool
 ) -> Iterator[Split]:
     """Yield the splits of all repeats."""
     for repeat in range(repeats):
@@ -303,11 +292,8 @@ def _splits(
 def _kfold(k: int, groups: np.ndarray | None, state: int, classifier: bool) -> Any:
     from sklearn import model_selection as ms
 
-    if groups is not None:
-        make = ms.StratifiedGroupKFold if classifier else ms.GroupKFold
-    else:
-        make = ms.StratifiedKFold if classifier else ms.KFold
-    return make(k, shuffle=True, random_state=state)
+    plain_or_stratified = (ms.KFold, ms.StratifiedKFold) if groups is None else (ms.GroupKFold, ms.StratifiedGroupKFold)
+    return plain_or_stratified[classifier](k, shuffle=True, random_state=state)
 
 
 def _given_splits(cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None, classifier: bool) -> list[Split]:
@@ -318,13 +304,7 @@ def _given_splits(cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None, cla
 
 
 def _inner_splits(
-    cv: Any,
-    X: Any,
-    y: np.ndarray,
-    groups: np.ndarray | None,
-    train: np.ndarray,
-    seed: int,
-    classifier: bool,
+    cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None, train: np.ndarray, seed: int, classifier: bool
 ) -> Iterator[Split]:
     """Yield splits of a training set, as places in all samples."""
     cv = cv if isinstance(cv, (int, np.integer)) or hasattr(cv, "split") else len(list(cv))
@@ -407,12 +387,7 @@ def _simple(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trained(
-    todo: Sequence[tuple[str, dict[str, Any], Any]],
-    jobs: Sequence[tuple[int, int, int, Split]],
-    X: Any,
-    y: np.ndarray,
-    n_jobs: int | None,
-    progress: bool,
+    todo: Sequence[Any], jobs: Sequence[Job], X: Any, y: np.ndarray, n_jobs: int | None, progress: bool
 ) -> list[Any]:
     """Return what every job answered: values, response and classes; or the text of its error."""
     from joblib import Parallel, delayed
@@ -454,22 +429,22 @@ def _answer(fitted: Any, X: Any, every: Sequence[Any]) -> tuple[str, list[Any] |
     return response, list(every), values
 
 
-def _warn_failed(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> None:
-    failed = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if isinstance(answer, str)]
-    if len(failed) == len(jobs):
+def _warn_failed(todo: Sequence[Any], done: Done) -> None:
+    failed = [(job, answer) for job, answer in done if isinstance(answer, str)]
+    if len(failed) == len(done):
         raise InputError(f"every candidate failed in every fold; first: {failed[0][1]}")
     if failed:
         names: dict[str, None] = {}
         for (candidate, *_), _ in failed:
             family, parameters, _ = todo[candidate]
             names[" ".join([family, ", ".join(f"{key}={value}" for key, value in parameters.items())]).strip()] = None
-        warn(f"{len(failed)} of {len(jobs)} fits failed and are NaN ({show(names)}); first: {failed[0][1]}")
+        warn(f"{len(failed)} of {len(done)} fits failed and are NaN ({show(names)}); first: {failed[0][1]}")
 
 
-def _about(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> list[dict[str, Any]]:
+def _about(todo: Sequence[Any], done: Done) -> list[dict[str, Any]]:
     """Return family, parameters, response and classes of every candidate; one that always failed takes another's."""
     spoken: dict[int, Any] = {}
-    for job, answer in zip(jobs, answers, strict=True):
+    for job, answer in done:
         if not isinstance(answer, str):
             spoken.setdefault(job[0], answer[1:])
     some = next(iter(spoken.values()))
@@ -477,29 +452,26 @@ def _about(todo: Sequence[Any], jobs: Sequence[Any], answers: Sequence[Any]) -> 
     return [dict(zip(keys, (*todo[i][:2], *spoken.get(i, some)), strict=True)) for i in range(len(todo))]
 
 
+def _cube_of(design: Splits, about: About, answers: Iterable[tuple[int, int, Any]]) -> xr.DataArray:
+    """Return the predictions as a cube, from what each candidate answered in each split, if it did not fail there."""
+    given: list[dict[int, np.ndarray]] = [{} for _ in about]
+    for candidate, split, answer in answers:
+        if not isinstance(answer, str):
+            given[candidate][split] = answer[0]
+    known = [Candidate(**one, predictions=mine) for one, mine in zip(about, given, strict=True)]
+    return candidates_cube(design, known)
+
+
 def _inner_cube(
-    cube: xr.DataArray,
-    design: Splits,
-    folds: np.ndarray,
-    about: Sequence[Mapping[str, Any]],
-    jobs: Sequence[tuple[int, int, int, Split]],
-    answers: Sequence[Any],
-    inside: Mapping[int, Sequence[Split]],
+    cube: xr.DataArray, design: Splits, about: About, done: Done, inside: Mapping[int, Sequence[Split]]
 ) -> xr.DataArray:
     """Return the inner predictions over ``sample, configuration, outer_fold[, repeat]``, with their folds."""
     parts = []
     for number, pairs in inside.items():
-        given: list[dict[int, np.ndarray]] = [{} for _ in about]
-        for (candidate, outer, place, _), answer in zip(jobs, answers, strict=True):
-            if outer == number and place >= 0 and not isinstance(answer, str):
-                given[candidate][place] = answer[0]
         own = Splits(design.samples, design.labels, [test for _, test in pairs], design.groups)
-        parts.append(
-            candidates_cube(
-                own, [Candidate(**known, predictions=mine) for known, mine in zip(about, given, strict=True)]
-            )
-        )
-    counts = folds.max(axis=0) + 1
+        within = ((one, place, answer) for (one, outer, place, _), answer in done if outer == number and place >= 0)
+        parts.append(_cube_of(own, about, within))
+    counts = design.folds().max(axis=0) + 1
     if len(set(counts.tolist())) > 1:
         raise InputError("`inner` needs the same number of folds in every repeat.")
     k = int(counts[0])

@@ -444,7 +444,7 @@ def test_error_texts(call, text):
 @pytest.mark.parametrize("seed", range(15))
 def test_no_move_or_swap_of_groups_would_balance_better(seed):
     """The search ends where no single move of a group and no swap of two lessens the folds' squared profiles."""
-    from cvstats.kernels.dealing import _balance
+    from cvstats.folds import _balance
 
     rng = np.random.default_rng(seed)
     profile, k = rng.integers(0, 6, (12, 3)).astype(float), 3

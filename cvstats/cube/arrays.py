@@ -11,7 +11,8 @@ import json
 import math
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -350,12 +351,6 @@ def _nothing(*_: Any) -> None:
     """Look at a block, and do nothing with it."""
 
 
-def predicted(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples somebody predicted, and which configurations predicted all of those."""
-    data = coverage(cube)
-    return data.rows, data.eligible
-
-
 def map_blocks(
     work: Work[T], data: Problem, *, pick: np.ndarray | None = None, progress: str = "", steps: int = 1
 ) -> tuple[Problem, list[T]]:
@@ -384,7 +379,7 @@ def map_blocks(
 def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: str) -> tuple[Problem, list[T]]:
     known, unsure = replace(data, gaps=bool(data.gaps)), data.gaps is None
     for survey in (True, False) if unsure else (False,):
-        job = _Job(work, replace(known, p=None), survey)
+        job = partial(_work_lazily, work, replace(known, p=None), survey)
         pairs = over_blocks(job, known.p, known.eligible if pick is None else pick, progress)
         if survey:
             known = reported(data, [report for report, _ in pairs if report is not None])
@@ -393,19 +388,17 @@ def _map_lazy(work: Work[T], data: Problem, pick: np.ndarray | None, progress: s
     return known, [value for _, value in pairs]
 
 
-@dataclass(frozen=True)
-class _Job:
-    """Work on a block wherever its data are; an object so that workers can receive it, without the predictions."""
+def _work_lazily(
+    work: Work[T], data: Problem, survey: bool, block: np.ndarray, places: np.ndarray, local: Any
+) -> tuple[Report | None, T]:
+    """Work on a block wherever its data are, of a problem that was sent there without predictions.
 
-    work: Work[Any]
-    data: Problem
-    survey: bool  # whether to check the values and to report on what is missing
-
-    def __call__(self, block: np.ndarray, places: np.ndarray, local: Any) -> tuple[Report | None, Any]:
-        part = replace(self.data, p=block)
-        report = report_on(part) if self.survey else None
-        part = part if isinstance(local, slice) else part.columns(local)
-        return report, self.work(part if part.rows.all() else part.samples(part.rows), places, None)
+    With `survey` check the values, and report on what is missing.
+    """
+    part = replace(data, p=block)
+    report = report_on(part) if survey else None
+    part = part if isinstance(local, slice) else part.columns(local)
+    return report, work(part if part.rows.all() else part.samples(part.rows), places, None)
 
 
 def batch_dims(cube: xr.DataArray) -> list[Hashable]:

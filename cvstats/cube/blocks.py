@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -118,14 +119,9 @@ def _computed(tasks: list[Any], progress: str) -> list[Any]:
 
 def _client() -> Any:
     """Return the active distributed client, if there is one."""
-    import sys
-
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_client
-
+    loaded = sys.modules.get("distributed")
     try:
-        return get_client()
+        return loaded.get_client() if loaded is not None else None
     except ValueError:
         return None
 
@@ -138,23 +134,17 @@ def by_chunk(cube: xr.DataArray, function: Callable[[xr.DataArray], Any]) -> Any
     axis = whole.dims.index("configuration")
     sizes, blocks = column_blocks(whole.variable._data, axis)
     ends = np.cumsum(sizes).tolist()
-    labelled = _Labelled(function, whole.coords.to_dataset(), whole.dims, whole.name)
+    labelled = partial(_labelled, function, whole.coords.to_dataset(), whole.dims, whole.name)
     spans = [(block, end - size, end) for block, size, end in zip(blocks, sizes, ends, strict=True)]
     return xr.concat(_on_dask(labelled, spans, axis), dim="configuration")
 
 
-@dataclass(frozen=True)
-class _Labelled:
-    """Apply a function to a block as a labelled cube; an object so that workers can receive it."""
-
-    function: Callable[[xr.DataArray], Any]
-    coords: xr.Dataset
-    dims: Any
-    name: Any
-
-    def __call__(self, block: np.ndarray, start: int, stop: int) -> Any:
-        coords = self.coords.isel(configuration=slice(start, stop)).coords
-        return self.function(xr.DataArray(block, coords=coords, dims=self.dims, name=self.name))
+def _labelled(
+    function: Callable[[xr.DataArray], T], axes: xr.Dataset, dims: Any, name: Any, block: np.ndarray, *span: int
+) -> T:
+    """Return a function of a block as a labelled cube, the configurations from the first to the last of `span`."""
+    coords = axes.isel(configuration=slice(*span)).coords
+    return function(xr.DataArray(block, coords=coords, dims=dims, name=name))
 
 
 def delayed_columns(

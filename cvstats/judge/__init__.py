@@ -27,20 +27,9 @@ from .scorers import mixed_score
 from .verdicts import Setting, Verdict, Verdicts, unseen_cost, verdicts
 
 __all__ = [
-    "Decision",
-    "Outcome",
-    "Rules",
-    "Setting",
-    "Verdict",
-    "Verdicts",
-    "decide",
-    "mixed_score",
-    "score_draws",
-    "scored",
-    "select_and_judge",
-    "unseen_cost",
-    "verdicts",
-]
+    "Decision", "Outcome", "Rules", "Setting", "Verdict", "Verdicts", "decide", "mixed_score", "score_draws", "scored",
+    "select_and_judge", "unseen_cost", "verdicts",
+]  # fmt: skip
 
 
 def score_draws(
@@ -203,7 +192,7 @@ def select_and_judge(
     if judge_cube is not None:
         judge_cube = aligned(judge_cube, cube, "judge_cube")
     rules = Rules(select, ties, entropy(rng), batch, progress, adjustment_of(adjust, cube, metrics), average)
-    simple = rules.plain and metrics == (chooser,)
+    simple = rules.plain and metrics == (chooser,) and judge_cube is None
 
     def one(part: xr.DataArray, other: xr.DataArray | None) -> xr.Dataset:
         data = problem_of(part, chooser, metrics, rules)
@@ -220,7 +209,7 @@ def select_and_judge(
                         f"{show(other['sample'].values[extra])}. Leave those samples out, or give `judge`."
                     )
         draws = given_draws(choose, part)
-        out = decide(chooser, data, draws, rules, judge=weights, judges=judges, judging=simple)
+        out = decide(chooser, data, draws, rules, judge=weights, judging=simple)
         if simple:
             return _labelled(out, metrics, [out.value], {}, listed)
         nothing = Decision(np.array([-1]), None if out.share is None else out.share[None])

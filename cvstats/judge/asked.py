@@ -55,8 +55,6 @@ def problem_of(
     if ranks is not None and ranks is not finite and "partner" in cube.dims:
         data = replace(data, model=models(cube, ranks.name, *encode_labels(cube)))
     if rules.average == "fold" and compete:
-        if "fold" not in cube.coords:
-            raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
         if "partner" in cube.dims:
             raise InputError(
                 "draws are averaged by fold for ordinary folds only: with partners every sample is in several folds. "

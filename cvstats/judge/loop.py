@@ -83,34 +83,29 @@ def scored(
     metric cannot use is NaN.
     """
     steps = sum(draws.times for draws in several)
-    known, parts = map_blocks(_Score(metric, several, batch), data, progress="scoring" if progress else "", steps=steps)
+    work = partial(_scored_block, metric, several, batch)
+    known, parts = map_blocks(work, data, progress="scoring" if progress else "", steps=steps)
     return known, [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Score:
-    """Scores of one block of configurations; an object so that workers can receive it."""
-
-    metric: Metric
-    several: Sequence[Draws]
-    batch: int | None
-
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> list[np.ndarray]:
-        several = [draws.on(block.rows) for draws in self.several]
-        if len(columns) < np.count_nonzero(block.eligible):
-            several = [draws.remembered() for draws in several]  # for the other blocks
-        total = max(*(draws.total for draws in several), float(block.n))
-        scorer = choosing_kernel(self.metric, block, total)
-        check = block.check(self.metric.requires)
-        tables = [np.empty((draws.times, len(columns))) for draws in several]
-        for draws, table in zip(several, tables, strict=True):
-            for start, stop in spans(draws.times, self.batch, self.metric, block):
-                counts, _ = draws.block(start, stop)
-                table[start:stop] = scorer.scores(counts)
-                table[start:stop][~check.chosen(counts)] = np.nan
-                if tick is not None:
-                    tick(None, stop - start)
-        return tables
+def _scored_block(
+    metric: Metric, several: Sequence[Draws], batch: int | None, block: Problem, columns: np.ndarray, tick: Tick
+) -> list[np.ndarray]:
+    """Return the scores of one block of configurations under several draws."""
+    several = [draws.on(block.rows) for draws in several]
+    if len(columns) < np.count_nonzero(block.eligible):
+        several = [draws.remembered() for draws in several]  # for the other blocks
+    total = max(*(draws.total for draws in several), float(block.n))
+    scorer, check = choosing_kernel(metric, block, total), block.check(metric.requires)
+    tables = [np.empty((draws.times, len(columns))) for draws in several]
+    for draws, table in zip(several, tables, strict=True):
+        for start, stop in spans(draws.times, batch, metric, block):
+            counts, _ = draws.block(start, stop)
+            table[start:stop] = scorer.scores(counts)
+            table[start:stop][~check.chosen(counts)] = np.nan
+            if tick is not None:
+                tick(None, stop - start)
+    return tables
 
 
 def decide(
@@ -120,21 +115,20 @@ def decide(
     rules: Rules,
     *,
     judge: Draws | None = None,
-    judges: Problem | None = None,
     judging: bool = True,
     anchored: bool = False,
 ) -> Outcome:
     """Choose in every draw and, if `judging`, judge the choice by the same metric; if `anchored` the best of all too.
 
-    `judge` are the weights that judge, by default the samples left out of the draw; `judges` the predictions that do,
-    by default the same. Draws are over all samples of the cube. Other metrics, and all that rules make of more than a
-    plain choice, are judged by `verdicts`; the values are then NaN, and draws that decided something are usable.
+    `judge` are the weights that judge, by default the samples left out of the draw. Draws are over all samples of the
+    cube. Other metrics and predictions, and all that rules make of more than a plain choice, are judged by `verdicts`;
+    the values are then NaN, and draws that decided something are usable.
     """
     judging = judging and rules.plain
     if isinstance(rules.select, Mixture):
         return _mixed(metric, surveyed(data), draws, rules)
     best_wins = rules.select is select_best
-    in_place = judging and best_wins and judges is None
+    in_place = judging and best_wins
     keys = label_keys(data.names) if best_wins and rules.ties == "random" else None
     work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place, anchored and in_place)
     progress = "choosing" if rules.progress else ""
@@ -153,7 +147,7 @@ def decide(
     usable = place >= 0
     if judging:
         if not in_place:
-            value = _judge_apart(metric, known, judges, draws, judge, Decision(place), rules)
+            value = _judged_apart(metric, known, draws, judge, place, rules.batch)
         usable = usable & ~np.isnan(value)
     size, decision = len(known.eligible), Decision(place)
     rate = decision.rates(usable, size)
@@ -307,55 +301,34 @@ def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
     )
 
 
-def _judge_apart(
-    metric: Metric,
-    known: Problem,
-    judges: Problem | None,
-    draws: Draws,
-    judge: Draws | None,
-    decision: Decision,
-    rules: Rules,
+def _judged_apart(
+    metric: Metric, known: Problem, draws: Draws, judge: Draws | None, place: np.ndarray, batch: int | None
 ) -> np.ndarray:
-    """Return the value of each draw's decision under the judging weights, on whatever predictions judge."""
-    other = known if judges is None else surveyed(judges)
-    weights = None if judge is None else judge.on(other.rows)
-    task = _Judge(metric, draws.on(known.rows), weights, other.rows[known.rows], decision, rules.batch)
-    value = np.full(draws.times, np.nan)
-    won = np.isin(np.arange(len(other.names)), decision.place)
-    for numbers, part in map_blocks(task, other, pick=won)[1]:
-        value[numbers] = part
+    """Return the value of each draw's choice, where all blocks had to be seen before anything was chosen."""
+    value, won = np.full(len(place), np.nan), np.unique(place[place >= 0])
+    if not won.size:
+        return value
+    block = gathered(known, won)
+    own, weights = draws.on(known.rows), None if judge is None else judge.on(known.rows)
+    scorer = metric.kernel(block, max(own.total, weights.total if weights else 0.0))
+    check, local = block.check(metric.requires), np.searchsorted(won, np.maximum(place, won[0]))
+    for start, stop in spans(own.times, batch, metric, block):
+        right = (own.block(start, stop)[0] == 0).view(np.uint8) if weights is None else weights.block(start, stop)[0]
+        value[start:stop] = np.where(check.chosen(right), scorer.judged(right, local[start:stop]), np.nan)
     return value
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Judge the draws whose choice lies in one block of configurations; an object so that workers can receive it."""
+def gathered(problem: Problem, places: np.ndarray) -> Problem:
+    """Return some configurations of a problem in memory, on the samples that somebody predicted."""
+    pick = np.isin(np.arange(problem.p.shape[-2]), places)
+    blocks: list[Problem] = map_blocks(_as_it_is, problem, pick=pick)[1]
+    if len(blocks) == 1:
+        return blocks[0]
+    return replace(blocks[0], p=np.concatenate([block.p for block in blocks], axis=-2))
 
-    metric: Metric
-    draws: Draws
-    judge: Draws | None
-    inside: np.ndarray  # of the samples that choose: those that judge
-    decision: Decision
-    batch: int | None
 
-    def __call__(self, block: Problem, columns: np.ndarray, tick: Tick) -> tuple[np.ndarray, np.ndarray]:
-        draws, judge = self.draws, self.judge
-        scorer = self.metric.kernel(block, max(draws.total, judge.total if judge else 0.0))
-        check = block.check(self.metric.requires)
-        numbers = np.flatnonzero(np.isin(self.decision.place, columns))
-        value = np.empty(len(numbers))
-        for start, stop in spans(draws.times, self.batch, self.metric, block):
-            now = slice(*np.searchsorted(numbers, (start, stop)))
-            some = numbers[now]
-            if not some.size:
-                continue
-            if judge is not None:
-                right = judge.block(start, stop)[0][some - start]
-            else:
-                right = (draws.block(start, stop)[0][some - start] == 0)[:, self.inside].view(np.uint8)
-            local = np.searchsorted(columns, self.decision.place[some])
-            value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
-        return numbers, value
+def _as_it_is(block: Problem, *_: Any) -> Problem:
+    return block
 
 
 def spans(

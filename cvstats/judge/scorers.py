@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 from cvstats.adjust import Adjustment, Fitted
 from cvstats.cube.arrays import map_blocks
 from cvstats.kernels import Kernel, LabelCheck, Problem
-from cvstats.kernels.cutting import TableMetric
+from cvstats.kernels.cutting import table_value
 from cvstats.kernels.mixing import Candidates, votes
-from cvstats.kernels.sums import SumKernel, settled
+from cvstats.kernels.problem import settled
+from cvstats.kernels.sums import SumKernel
 from cvstats.metrics import Metric, brier, mse, rmse
 
 DIGITS = 12  # of scores of fitted probabilities
@@ -46,11 +47,6 @@ class FoldKernel(Kernel):
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self._averaged(weights, np.arange(self.m), lambda one, w: one.scores(w))
 
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores, both (draw, m)."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
-
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
         return self._averaged(weights, index[:, None], lambda one, w: one.judged(w, index)[:, None])[:, 0]
@@ -76,7 +72,10 @@ class FoldKernel(Kernel):
 
 
 class AdjustedKernel(Kernel):
-    """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach."""
+    """Scores of configurations whose predictions are adjusted first, by what the samples that choose teach.
+
+    It only chooses: what was learned from other samples is judged by `verdicts`.
+    """
 
     def __init__(self, metric: Metric, problem: Problem, total: float, adjust: Adjustment) -> None:
         self.metric, self.problem, self.total, self.adjust = metric, problem, total, adjust
@@ -96,7 +95,7 @@ class AdjustedKernel(Kernel):
         if self.cutter is not None:
             cuts = self.cutter.cuts(w)
             with np.errstate(divide="ignore", invalid="ignore"):
-                value = TableMetric(self.metric)(cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
+                value = table_value(self.metric, cuts.tp, cuts.fp, cuts.positives, cuts.negatives)
             value = np.where(np.isnan(cuts.threshold), np.nan, value)
             return settled(value), self.metric.sign * value
         score = np.empty((len(counts), data.p.shape[-2]))
@@ -109,10 +108,6 @@ class AdjustedKernel(Kernel):
             score[:, j] = scorer.judged(counts, every)
         fine = np.round(score, DIGITS) if data.kind == "probability" else score  # maps that separate are all perfect
         return settled(self.metric.sign * fine), score
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        return np.asarray(self.scores(weights)[np.arange(len(index)), index])
 
 
 def choosing_kernel(metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None) -> Kernel:
@@ -128,7 +123,7 @@ def adjusted(metric: Metric, problem: Problem, fitted: Fitted) -> Problem:
     """Return the problem with adjusted predictions in the form that `metric` reads: one column for each fit."""
     if fitted.cuts and metric.uses in ("label", "any"):
         return replace(problem, p=fitted.apply(problem.p), kind="label", threshold=None)
-    p = fitted.predictions(problem.p)
+    p = fitted.apply(problem.p, cut=False)
     if fitted.cuts and metric.uses == "margin":
         return replace(problem, p=p - fitted.state["threshold"][:, None], threshold=0.0)
     return replace(problem, p=p)
@@ -167,22 +162,18 @@ def mixed_score(metric: Metric, data: Problem, share: np.ndarray) -> float:
     For metrics that are linear in the values of single samples.
     """
     weight = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    _, parts = map_blocks(_Mix(metric, weight), data)
+    _, parts = map_blocks(partial(_mixed_sums, metric, weight), data)
     # fsum: the order in which blocks of configurations arrive must not show
     sums = [np.array([math.fsum(np.concatenate(values))]) for values in zip(*(each for each, _ in parts), strict=True)]
     return float(metric.formula(sums, parts[0][1])[0])
 
 
-@dataclass(frozen=True)
-class _Mix:
-    """Mixed sums over one block of configurations, and label sums; an object so that workers can receive it."""
-
-    metric: Metric
-    weight: np.ndarray
-
-    def __call__(self, block: Problem, columns: np.ndarray, _: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        scorer = SumKernel(self.metric, block, float(block.n))
-        mine = np.ascontiguousarray(self.weight[block.rows][:, columns].T)
-        labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
-        parts = zip(scorer.rows, scorer.parts, strict=False)
-        return [(values * mine[:, rows]).sum(axis=1) / scorer.divisor for rows, values in parts], labels
+def _mixed_sums(
+    metric: Metric, weight: np.ndarray, block: Problem, columns: np.ndarray, _: Any
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return mixed sums over one block of configurations, and label sums."""
+    scorer = SumKernel(metric, block, float(block.n))
+    mine = np.ascontiguousarray(weight[block.rows][:, columns].T)
+    labels = [np.array([values[0].astype(float).sum()]) for values in scorer.labels]
+    parts = zip(scorer.rows, scorer.parts, strict=False)
+    return [(values * mine[:, rows]).sum(axis=1) / scorer.divisor for rows, values in parts], labels

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cvstats.adjust import Fitted
-from cvstats.cube.arrays import map_blocks, surveyed
+from cvstats.cube.arrays import surveyed
 from cvstats.kernels import Kernel, Problem
 from cvstats.kernels.mixing import mix
 from cvstats.metrics import Metric, get_metric
@@ -21,7 +21,7 @@ from cvstats.metrics.curves import together
 from cvstats.resample import Draws
 from cvstats.select import Rules
 
-from .loop import CELLS, Decision, spans
+from .loop import CELLS, Decision, gathered, spans
 from .scorers import adjusted, choosing_kernel, mixable
 
 MANY = 8  # draws that a winner must have on average to be sorted once for all of them
@@ -129,14 +129,18 @@ def verdicts(
     learned: dict[str, np.ndarray] = {}
     last, nothing = final.fitted, decision.empty
     if won.size:
-        bench = _Bench(_gathered(known, won), _gathered(other, won), won, rules)
+        bench = _Bench(gathered(known, won), gathered(other, won), won, rules)
         total = max(setting.draws.total, setting.judge.total if setting.judge else 0.0, float(known.n))
         last = bench.fitted(final, np.ones((1, len(inside)), np.uint8))
         every = together(metrics) if bench.far.fold is None else [(slice(i, i + 1), m) for i, m in enumerate(metrics)]
-        ends = [_Final.of(metric, bench, final, last, total) for _, metric in every]
-        for (own, _), end in zip(every, ends, strict=True):
+        ends = []  # what scores the decision on all samples, by metric
+        for own, metric in every:
+            problem, index = bench.problem(metric, final, last)
+            problem = problem if index is None else replace(problem.columns(index), gaps=None)
+            ends.append(metric.kernel(problem, total))
             for place, part in enumerate(parts):
-                single[own, place] = np.stack(np.broadcast_arrays(*end.naive(part)), axis=-1)
+                naive = _naive(metric, problem, ends[-1], total, part)
+                single[own, place] = np.stack(np.broadcast_arrays(*naive), axis=-1)
         scorers: dict[int, Kernel] = {}
         whole: dict[tuple[int, int], np.ndarray] = {}  # scores on all samples of columns that stay the same
         batch = rules.batch
@@ -161,7 +165,7 @@ def verdicts(
                     if fixed is None or (number, place) not in whole:
                         whole[number, place] = scorer.scores(part[None])[0]
                     judging, choosing = (each if part.all() else each * part for each in (right, bag))
-                    anchor = end.scores(judging)
+                    anchor = end.scores(judging)[:, 0]
                     value = anchor.copy()
                     if unlike.size:
                         value[unlike] = scorer.judged(judging[unlike], index[unlike])
@@ -169,7 +173,7 @@ def verdicts(
                         value,
                         anchor,
                         whole[number, place][index],
-                        end.scores(choosing),
+                        end.scores(choosing)[:, 0],
                         check.chosen(judging),
                     )  # (draw,), of several points of a curve (draw, point)
                     table[own, place, :, now] = np.stack(np.broadcast_arrays(*(cell.T for cell in cells)), axis=-2)
@@ -205,33 +209,16 @@ def _verdict(cell: np.ndarray, nothing: np.ndarray, single: np.ndarray) -> Verdi
     return Verdict(value, np.where(defined == 1, anchor, np.nan), everywhere, kept, there, *single.tolist())
 
 
-@dataclass(frozen=True)
-class _Final:
-    """The decision on all samples as one metric sees it."""
+def _naive(metric: Metric, problem: Problem, scorer: Kernel, total: float, part: np.ndarray) -> tuple[Any, Any, float]:
+    """Return the score of the decision on all samples on a part of them, and the cost of an error.
 
-    metric: Metric
-    problem: Problem  # of one column
-    scorer: Kernel
-    total: float
-
-    @classmethod
-    def of(cls, metric: Metric, bench: _Bench, final: Decision, fitted: Fitted | None, total: float) -> _Final:
-        """Return the column that was decided on, adjusted."""
-        problem, index = bench.problem(metric, final, fitted)
-        problem = problem if index is None else replace(problem.columns(index), gaps=None)
-        return cls(metric, problem, metric.kernel(problem, total), total)
-
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return its score under each row of weights."""
-        return self.scorer.scores(weights)[:, 0]
-
-    def naive(self, part: np.ndarray) -> tuple[Any, Any, float]:
-        """Return its score on a part of the samples, averaged as choosing does and pooled, and the cost of an error."""
-        pooled = self.scores(part[None])[0]
-        average = pooled
-        if self.problem.fold is not None:
-            average = float(choosing_kernel(self.metric, self.problem, self.total).scores(part[None])[0, 0])
-        return average, pooled, unseen_cost(self.metric, self.problem)
+    Averaged as choosing does, and pooled.
+    """
+    pooled = scorer.scores(part[None])[0, 0]
+    average = pooled
+    if problem.fold is not None:
+        average = float(choosing_kernel(metric, problem, total).scores(part[None])[0, 0])
+    return average, pooled, unseen_cost(metric, problem)
 
 
 def unseen_cost(metric: Metric, problem: Problem) -> float:
@@ -251,16 +238,3 @@ def _winners(decision: Decision, final: Decision) -> np.ndarray:
         return np.asarray(place[place >= 0])
     share = np.concatenate([decision.share, final.share])
     return np.flatnonzero((np.nan_to_num(share) > 0).any(axis=0))
-
-
-def _gathered(problem: Problem, places: np.ndarray) -> Problem:
-    """Return some configurations of a problem in memory, on the samples that somebody predicted."""
-    pick = np.isin(np.arange(problem.p.shape[-2]), places)
-    blocks: list[Problem] = map_blocks(_as_it_is, problem, pick=pick)[1]
-    if len(blocks) == 1:
-        return blocks[0]
-    return replace(blocks[0], p=np.concatenate([block.p for block in blocks], axis=-2))
-
-
-def _as_it_is(block: Problem, *_: Any) -> Problem:
-    return block

@@ -14,7 +14,6 @@ import numpy as np
 
 from .logistic import fit_line, log_odds
 from .problem import Kernel, Problem
-from .sums import settled
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -34,25 +33,12 @@ class ColumnKernel(Kernel):
         self.metric, self.problem = metric, problem
         self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
         self.p = problem.read(metric.uses)
+        self.m = self.p.shape[1]
         self.present = ~np.isnan(self.p)  # (n, m, r)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m[, place])."""
-        return np.stack([self._column(j, weights) for j in range(self.p.shape[1])], axis=1)
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        winners = [(index == j, j) for j in np.unique(index).tolist()]
-        each = [(mine, self._column(j, weights[mine])) for mine, j in winners]
-        out = np.empty((len(index), *each[0][1].shape[1:]))
-        for mine, value in each:
-            out[mine] = value
-        return out
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some configurations under each row of `weights`: (draw, column[, place])."""
+        return np.stack([self._column(j, weights) for j in columns], axis=1)
 
     def _column(self, j: int, weights: np.ndarray) -> np.ndarray:
         """Return the mean over the repeats in which the configuration predicted anything."""
@@ -113,7 +99,7 @@ def specificity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) 
     return sensitivity_at(1 - y, -p, w, at)
 
 
-def partial_area(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
+def partial_auc(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the area under the ROC curve between the two false positive rates `at`, as one number."""
     areas = []
     for x, height in _polygon(y, p, w):
@@ -274,17 +260,7 @@ def calibration_slope(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarra
 
 
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {
-    "sensitivity_at": sensitivity_at,
-    "specificity_at": specificity_at,
-    "partial_auc": partial_area,
-    "precision_at": precision_at,
-    "net_benefit": net_benefit,
-    "observed_at": observed_at,
-    "predicted_quantile": predicted_quantile,
-    "bin_size": partial(_binned, what="size"),
-    "bin_predicted": partial(_binned, what="predicted"),
-    "bin_observed": partial(_binned, what="observed"),
-    "calibration_intercept": calibration_intercept,
-    "calibration_slope": calibration_slope,
-    "ici": ici,
+    **{f"bin_{what}": partial(_binned, what=what) for what in ("size", "predicted", "observed")},
+    **{one.__name__: one for one in (sensitivity_at, specificity_at, partial_auc, precision_at, net_benefit)},
+    **{one.__name__: one for one in (observed_at, predicted_quantile, calibration_intercept, calibration_slope, ici)},
 }

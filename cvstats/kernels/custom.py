@@ -21,8 +21,8 @@ class CustomKernel(Kernel):
         assert metric.function is not None
         self.metric, self.function, self.problem = metric, metric.function, problem
         self.p = problem.read(metric.uses)
-        missing = np.isnan(self.p)
-        self.present = ~(missing.any(axis=0) if self.p.ndim == 4 else missing)  # (n, m, r)
+        self.m = self.p.shape[-2]
+        self.present = problem.filled()  # (n, m, r)
 
     def _value(self, column: int, repeat: int, weights: np.ndarray) -> float:
         """Return the function's value for one configuration in one repeat; NaN when no sample is left."""
@@ -43,12 +43,6 @@ class CustomKernel(Kernel):
         begun = np.flatnonzero(self.present[:, column].any(axis=0)).tolist()
         return float(np.mean([self._value(column, r, weights) for r in begun])) if begun else float("nan")
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        columns = range(self.p.shape[-2])
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some configurations under each row of `weights`: (draw, column)."""
         return np.array([[self._score(j, row) for j in columns] for row in weights.astype(float)])
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        rows = zip(index, weights.astype(float), strict=True)
-        return np.array([self._score(int(j), row) for j, row in rows])

@@ -67,70 +67,59 @@ class Criterion:
         return np.where(lacking, -np.inf, value) if lacking.any() else value
 
 
-def _youden(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def youden(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Sensitivity + specificity, times positives times negatives; balanced accuracy has the same order."""
     return np.asarray(tp * n - fp * p)
 
 
-def _linear(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def linear(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return what hits gain less what false alarms cost; of accuracy it is the same."""
     return np.asarray(of.hit * tp - of.alarm * fp)
 
 
-def _f1(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def f1(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return half of F1."""
     return np.asarray(tp / (p + (tp + fp)))
 
 
-def _mcc(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def mcc(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Squared, with its sign: a ratio of whole numbers, free of roots."""
     cross, flagged = tp * n - fp * p, tp + fp
     spread = flagged * (p + n - flagged)
     return np.where(spread > 0, cross * np.abs(cross) / spread, 0.0)
 
 
-def _sensitivity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def sensitivity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Fewest false alarms among those with tp / p >= hit / alarm."""
     return np.where(tp * of.alarm >= p * of.hit, -fp, -np.inf)
 
 
-def _specificity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
+def specificity(of: Criterion, tp: np.ndarray, fp: np.ndarray, p: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Most hits among those with tn / n >= hit / alarm."""
     return np.where((n - fp) * of.alarm >= n * of.hit, tp, -np.inf)
 
 
 FORMS: dict[str, Callable[..., np.ndarray]] = {
-    "youden": _youden,
-    "linear": _linear,
-    "f1": _f1,
-    "mcc": _mcc,
-    "sensitivity": _sensitivity,
-    "specificity": _specificity,
+    form.__name__: form for form in (youden, linear, f1, mcc, sensitivity, specificity)
 }
 
 
-@dataclass(frozen=True)
-class TableMetric:
-    """Any metric of predicted classes as a function of hits, false alarms, positives and negatives."""
-
-    metric: Metric
-
-    def __call__(self, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-        """Return its value, higher better."""
-        truth, guess = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
-        counts = np.broadcast_arrays(tp, positives - tp, fp, negatives - fp)
-        if self.metric.function is not None:
-            values = [
-                self._called(truth, guess, np.array(cell)) for cell in zip(*(c.flat for c in counts), strict=True)
-            ]
-            return self.metric.sign * np.reshape(values, counts[0].shape)
-        parts = self.metric.ingredients(truth, guess, 2)
-        labels = [np.ones(4), *(self.metric.label_parts(truth, 2) if self.metric.label_parts else [])]
-        sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
-        return self.metric.sign * self.metric.formula(sums, totals)
-
-    def _called(self, truth: np.ndarray, guess: np.ndarray, counts: np.ndarray) -> float:
-        some = counts > 0
-        assert self.metric.function is not None
-        return float(self.metric.function(truth[some], guess[some], counts[some])) if some.any() else np.nan
+def table_value(
+    metric: Metric, tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, negatives: np.ndarray
+) -> np.ndarray:
+    """Return any metric of predicted classes from hits, false alarms, positives and negatives, higher better."""
+    truth, guess = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    counts = np.broadcast_arrays(tp, positives - tp, fp, negatives - fp)
+    if metric.function is not None:
+        values = []
+        for cell in np.stack([part.ravel() for part in counts], axis=1):
+            some = cell > 0
+            values.append(float(metric.function(truth[some], guess[some], cell[some])) if some.any() else np.nan)
+        return metric.sign * np.reshape(values, counts[0].shape)
+    parts = metric.ingredients(truth, guess, 2)
+    labels = [np.ones(4), *(metric.label_parts(truth, 2) if metric.label_parts else [])]
+    sums, totals = ([_weighed(part, counts) for part in group] for group in (parts, labels))
+    return metric.sign * metric.formula(sums, totals)
 
 
 def _weighed(values: np.ndarray, counts: Sequence[np.ndarray]) -> np.ndarray:

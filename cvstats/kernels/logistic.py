@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,13 @@ def fit_line(y: np.ndarray, x: np.ndarray, w: np.ndarray, *, free: bool) -> tupl
     level, slope = _ascend(y, x - centre[:, None], w, a, b, rest, free=True)
     a[rest], b[rest] = level[rest] - slope[rest] * centre[rest], slope[rest]
     return a, b
+
+
+def on_line(p: np.ndarray, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Return probabilities (..., column, r) mapped by the line of each column."""
+    from scipy.special import expit
+
+    return np.asarray(expit(intercept[..., None] + slope[..., None] * log_odds(p)))
 
 
 def _end(x: np.ndarray, some: np.ndarray, side: int) -> np.ndarray:
@@ -101,15 +109,11 @@ def _solved(spread: np.ndarray, z: np.ndarray, slope: np.ndarray, *, free: bool)
     return np.stack([(tilt * slope[0] - cross * slope[1]) / area, (level * slope[1] - cross * slope[0]) / area])
 
 
-def isotonic(label: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def isotonic(label: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Callable[..., Any]:
     """Return the best non-decreasing map: equal predictions are pooled, then neighbours out of order."""
     from scipy.optimize import isotonic_regression
 
     knot, place = np.unique(prediction, return_inverse=True)
     total = np.bincount(place, weight)
     value = isotonic_regression(np.bincount(place, weight * label) / total, weights=total).x
-    return partial(_interpolated, knot=knot, value=np.clip(value, 0.0, 1.0))
-
-
-def _interpolated(prediction: np.ndarray, knot: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return np.asarray(np.interp(prediction, knot, value))
+    return partial(np.interp, xp=knot, fp=np.clip(value, 0.0, 1.0))

@@ -9,25 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 TILE = 4_000_000  # numbers in an intermediate array
 CLOSE = 1e-12  # losses that differ by less than this part of what they are summed from are tied: it is rounding
 Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-class Steps(Protocol):
-    """A greedy search in progress, in a block of draws."""
-
-    def losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the loss (draw, m) of the mixture with one more member, for every choice of it, and its scale."""
-        ...
-
-    def add(self, member: np.ndarray) -> None:
-        """Add one member (draw,) to every draw's mixture."""
-        ...
 
 
 class SquaredSteps:
@@ -45,7 +32,7 @@ class SquaredSteps:
         self.count = 0
 
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the squared error of the mean of the members and one more."""
+        """Return the squared error (draw, m) of the mean of the members and one more, and its scale."""
         self.next = self.norm[:, None] + 2 * (self.sum @ self.residual) + self.own
         scale = (self.count + 1) ** 2
         return self.next / scale, (self.norm[:, None] + self.own) / scale
@@ -71,7 +58,7 @@ class ScoredSteps:
         self.count = 0
 
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the loss of the mean of the members and one more."""
+        """Return the loss (draw, m) of the mean of the members and one more, and its scale."""
         out = np.full((len(self.rows), self.p.shape[-2]), np.nan)
         for b, (rows, w, sums) in enumerate(zip(self.rows, self.weights, self.sums, strict=True)):
             if len(rows):
@@ -83,6 +70,9 @@ class ScoredSteps:
         for rows, sums, j in zip(self.rows, self.sums, member, strict=True):
             sums += self.p[..., rows, j : j + 1, :]
         self.count += 1
+
+
+Steps = SquaredSteps | ScoredSteps  # a greedy search in progress, in a block of draws
 
 
 @dataclass(frozen=True)

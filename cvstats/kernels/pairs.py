@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cvstats.metrics import Metric
 
-TILE = 256  # samples on either side of a tile of pairs
+TILE = 256  # samples that begin pairs, at a time
 CELLS = 2_000_000  # numbers in an intermediate array
 
 
@@ -46,27 +46,15 @@ class PairKernel(Kernel):
         self.rank = _ranks(risk)
         self.perfect = _ranks(np.where(self.presence.patterns, -self.time.astype(float), np.nan).T)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the concordance of every configuration under each row of `weights`: (draw, m)."""
-        fast, *sides = self._sides(weights)
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the concordance of some configurations under each row of `weights`: (draw, column)."""
+        fast, *sides = self._sides(weights, len(columns) * self.r)
         comparable = self._twice(self.perfect, fast, *sides)
-        side = min(TILE, len(self.time))
-        step = max(1, CELLS // (self.r * side * max(side, len(weights))))
-        parts = [range(start, min(start + step, self.m)) for start in range(0, self.m, step)]
+        step = max(1, CELLS // max(1, self.r * len(weights)))
+        parts = [columns[start : start + step] for start in range(0, len(columns), step)]
         return np.concatenate([self._scores(part, comparable, fast, *sides) for part in parts]).T
 
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the concordance of configuration ``index[draw]`` under that draw's weights."""
-        fast, *sides = self._sides(weights)
-        comparable = self._twice(self.perfect, fast, *sides)
-        out = np.empty(len(index))
-        for j in np.unique(index).tolist():
-            draws = np.flatnonzero(index == j)
-            own = (np.ascontiguousarray(side[:, draws]) for side in sides)
-            out[draws] = self._scores(range(j, j + 1), comparable[:, draws], fast, *own)[0]
-        return out
-
-    def _sides(self, weights: np.ndarray) -> tuple[ModuleType | None, np.ndarray, np.ndarray]:
+    def _sides(self, weights: np.ndarray, columns: int) -> tuple[ModuleType | None, np.ndarray, np.ndarray]:
         """Return the engine, and what samples weigh (n, draw) in order of time as the earlier and the later of a pair.
 
         Whole numbers have the narrowest type in which sums stay exact.
@@ -74,7 +62,7 @@ class PairKernel(Kernel):
         w = weights[:, self.order]
         w = w if self.weight is None else w * self.weight[self.order]
         lead = self._leading(w)
-        fast = accelerator(self.m * self.r, w.shape[1] ** 2 // 32, len(w))
+        fast = accelerator(columns, w.shape[1] ** 2 // 32, len(w))
         whole, kind = w.dtype.kind != "f", "f8"
         if fast is None and whole and 2 * self.bound < 2**24:
             kind = "f4"
@@ -107,19 +95,12 @@ class PairKernel(Kernel):
         total, beyond = np.zeros((columns, w.shape[1])), np.where(rank > 0, rank, n + 1)
         for start in range(0, n, TILE):
             events = np.flatnonzero(self.event[start : start + TILE]) + start
-            if not events.size:
-                continue
-            mine, time = rank[:, events, None], self.time[events, None]
-            above = np.zeros((columns * len(events), w.shape[1]), w.dtype)
-            for at in range(start, n, TILE):
-                other = beyond[:, None, at : at + TILE]
+            later = self.time[events, None] < self.time[start:]
+            for line, mine, other in zip(total, rank[:, events, None], beyond[:, start:], strict=True):
                 share = (mine > other).astype(w.dtype)
                 share += mine >= other
-                if self.time[at] <= time[-1]:
-                    share *= time < self.time[at : at + TILE]
-                above += share.reshape(len(above), -1) @ w[at : at + TILE]
-            above = above.reshape(columns, len(events), -1)
-            total += np.einsum("cib,ib->cb", above, lead[events], dtype=float)
+                share *= later
+                line += np.einsum("ib,ib->b", share @ w[start:], lead[events], dtype=float)
         return total
 
 

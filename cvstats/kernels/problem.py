@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cvstats.metrics import Metric
 
 CLASS_NEEDS = ("classes", "positive", "negative")  # what metrics require that need certain classes in a draw
-MANY, FIRST = 8, 16  # classes, and samples of a class that are looked at first
+FIRST = 16  # samples of a class that are looked at first
 UNKNOWN = partial(np.ones, 0, bool)  # what is missing, until the predictions are looked at
 
 
@@ -125,26 +125,42 @@ class Problem:
 class Kernel:
     """Scores of a problem's configurations by one metric, under many weight vectors at once.
 
-    Made of the metric, the problem, and an upper bound of the sum of weights of a draw.
+    Made of the metric, the problem, and an upper bound of the sum of weights of a draw. A kernel says how `some`
+    configurations are scored; the rest follows, unless it has a better way.
     """
 
     metric: Metric
+    m: int  # number of configurations
 
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         raise NotImplementedError
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of neighbouring configurations under each row of `weights`: (draw, column[, place])."""
         raise NotImplementedError
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Return the score of every configuration under each row of `weights`: (draw, m[, place])."""
+        return self.some(weights, range(self.m))
 
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
         score = self.scores(weights)
-        return score if self.metric.sign > 0 else -score, score
+        return settled(self.metric.sign * score), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        raise NotImplementedError
+        draws = [np.flatnonzero(index == j) for j in np.unique(index)]
+        each = [self.some(weights[mine], range(index[mine[0]], index[mine[0]] + 1))[:, 0] for mine in draws]
+        out = np.empty((len(index), *each[0].shape[1:]))
+        out[np.concatenate(draws)] = np.concatenate(each)
+        return out
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
+    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
+    return np.asarray(bits.view(float))
 
 
 @dataclass(frozen=True)
@@ -165,16 +181,10 @@ class LabelCheck:
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
         """Return which rows of `weights` (draw, n) the metric is defined for."""
-        if self.requires in CLASS_NEEDS and 0 < len(codes := self.codes()) <= MANY:
+        if self.requires in CLASS_NEEDS and (codes := self.codes()):
             each = [self._some(weights, np.flatnonzero(self.y == code)) for code in codes]
             return np.asarray(np.all(each, axis=0))
         w = weights if self.weight is None else weights * self.weight
-        if self.requires in CLASS_NEEDS and codes:  # linear in the classes
-            order = np.argsort(self.y, kind="stable")
-            first = np.searchsorted(self.y[order], [*codes, len(codes)])
-            if (first[1:] == first[:-1]).any():
-                return np.zeros(len(w), bool)
-            return np.asarray((np.maximum.reduceat(w[:, order], first[:-1], axis=1) > 0).all(axis=1))
         if self.requires == "spread":  # some label differs from the first
             there = w > 0
             first = self.y[np.argmax(there, axis=1)]
@@ -204,31 +214,6 @@ class LabelCheck:
         """Return which draws can choose (the counts) and, if they are to, judge (the samples left out)."""
         usable = self.chosen(counts)
         return usable & self.chosen(counts == 0) if self.judging else usable
-
-    def possible(self, group: np.ndarray | None = None) -> bool:
-        """Return whether some draw could be usable, so that drawing again is not futile.
-
-        What is needed must exist twice, in different units: once to choose, once to judge.
-        """
-        counted = np.ones(len(self.y), bool) if self.weight is None else self.weight > 0
-        unit = np.arange(len(self.y)) if group is None else group
-        y, unit = self.y[counted], unit[counted]
-        if len(np.unique(unit)) < 2 or not self.chosen(np.ones((1, len(self.y))))[0]:
-            return False
-        if self.requires == "spread":
-            return len(y) >= 4 and int(np.unique(y, return_counts=True)[1].max()) <= len(y) - 2
-        if self.requires == "pairs":
-            return self._two_pairs(counted)
-        return not self.requires or all(len(np.unique(unit[y == code])) >= 2 for code in self.codes())
-
-    def _two_pairs(self, counted: np.ndarray) -> bool:
-        """Return whether two comparable pairs exist that share no sample: the two earliest events can begin them."""
-        assert self.event is not None
-        rank = (2.0 * np.unique(self.y, return_inverse=True)[1] + (self.event == 0))[counted]
-        events = np.flatnonzero(self.event[counted] == 1)
-        events = events[np.argsort(rank[events], kind="stable")][:2]
-        later = np.sort(np.delete(rank, events))[-2:]
-        return len(events) == 2 and len(later) == 2 and bool(np.all(rank[events] < later))
 
     def codes(self) -> list[int]:
         """Return the classes that a draw must hold."""

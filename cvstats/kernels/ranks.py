@@ -57,31 +57,32 @@ class RankKernel(Kernel):
             self.begun[:, repeats] |= ranking.presence.begun.reshape(self.m, self.width)
             self.whole &= ranking.presence.whole.reshape(self.m, self.width).all(axis=1)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some configurations under each row of `weights`: (draw, column)."""
         size = sum(len(ranking.rows) for _, ranking in self.rankings)
-        fast = accelerator(self.m * self.width, size, len(weights))
+        fast = accelerator(len(columns) * self.width, size, len(weights))
         ready = []
         for _, ranking in self.rankings:
             w = self._weighted(ranking, weights)
             ready.append((lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)))
-        score = np.empty((self.m, len(weights)))
+        score = np.empty((len(columns), len(weights)))
         step = max(1, TILE // max(1, self.width * len(weights)))
-        for start in range(0, self.m, step):
-            block = slice(start, min(start + step, self.m))
-            columns = slice(start * self.width, block.stop * self.width)
+        for start in columns[::step]:
+            block = slice(start, min(start + step, columns.stop))
+            own = slice(start * self.width, block.stop * self.width)
             shape = (block.stop - start, self.width, len(weights))
             parts = []
             for (_, ranking), (lanes, *totals) in zip(self.rankings, ready, strict=True):
-                counts = count(self.metric.statistic, ranking, lanes, columns.start, columns.stop).reshape(shape)
-                pattern = ranking.presence.pattern[columns]
+                counts = count(self.metric.statistic, ranking, lanes, own.start, own.stop).reshape(shape)
+                pattern = ranking.presence.pattern[own]
                 sides = [part[None] if len(part) == 1 else part[pattern].reshape(shape) for part in totals]
                 parts.append((counts, *sides))
-            score[block] = self._averaged(parts, self.begun[block], self.whole[block], len(weights))
+            averages = self._averaged(parts, self.begun[block], self.whole[block], len(weights))
+            score[start - columns.start : block.stop - columns.start] = averages
         return score.T
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        """Return, for each draw, the score of configuration ``index[draw]``: only the walk goes winner by winner."""
         fast = accelerator(0, 0, 0)
         winners = [(j, np.flatnonzero(index == j)) for j in np.unique(index).tolist()]
         draw = np.arange(len(index))[:, None]

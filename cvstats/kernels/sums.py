@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .problem import Kernel, Problem
+from .problem import Kernel, Problem, settled
 from .repeats import add_up, over_repeats
 
 if TYPE_CHECKING:
@@ -206,9 +206,3 @@ def _counting(part: np.ndarray) -> tuple[Any, np.ndarray]:
         return slice(None), part
     rows = np.flatnonzero(there)
     return rows, part[:, rows]
-
-
-def settled(values: np.ndarray) -> np.ndarray:
-    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
-    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
-    return np.asarray(bits.view(float))

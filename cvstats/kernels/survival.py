@@ -17,7 +17,6 @@ from .pairs import PairKernel
 from .problem import Kernel, Problem
 from .ranks import RankKernel
 from .repeats import Presence, over_repeats
-from .sums import settled
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -73,29 +72,15 @@ class CensoredKernel(Kernel):
                 part = replace(problem, p=flat[:, columns]).samples(rows)
                 self.parts.append((columns, rows, PARTS[metric.statistic](metric, part, total)))
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every configuration under each row of `weights`: (draw, m)."""
-        table = np.full((len(weights), self.m * self.r), np.nan)
-        for columns, rows, part in self.parts:
-            table[:, columns] = part.scores(weights[:, rows])
-        return over_repeats(table.T.reshape(self.m, self.r, -1), self.begun).T
-
-    def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what to maximise and the scores, both (draw, m)."""
-        score = self.scores(weights)
-        return settled(self.metric.sign * score), score
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
-        value = np.full((len(index), self.r), np.nan)
-        for repeat in range(self.r):
-            column = index * self.r + repeat
-            for columns, rows, part in self.parts:
-                mine = np.flatnonzero(np.isin(column, columns))
-                if mine.size:
-                    local = np.searchsorted(columns, column[mine])
-                    value[mine, repeat] = part.judged(weights[mine][:, rows], local)
-        return over_repeats(value, self.begun[index])
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some configurations under each row of `weights`: (draw, column)."""
+        first, last = columns.start * self.r, columns.stop * self.r
+        table = np.full((len(weights), last - first), np.nan)
+        for places, rows, part in self.parts:
+            inside = range(*np.searchsorted(places, (first, last)).tolist())
+            if inside:
+                table[:, places[inside] - first] = part.some(weights[:, rows], inside)
+        return over_repeats(table.T.reshape(len(columns), self.r, -1), self.begun[columns]).T
 
 
 class UnoKernel(PairKernel):
@@ -138,17 +123,11 @@ class HorizonRankKernel(HorizonKernel):
         known = replace(problem, y=case, p=risk, weight=None, event=None, n_classes=2, kind="score").samples(self.seen)
         self.ranks = RankKernel(replace(metric, statistic="auc", uses="score"), known, total)
 
-    def _known(self, weights: np.ndarray) -> np.ndarray:
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some columns under each row of `weights`: (draw, column)."""
         w = self._weighted(weights)
-        return np.where(self.case, self.censoring.weights(w), w)[:, self.seen]
-
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every column under each row of `weights`: (draw, column)."""
-        return self.ranks.scores(self._known(weights))
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
-        return self.ranks.judged(self._known(weights), index)
+        known = np.where(self.case, self.censoring.weights(w), w)
+        return self.ranks.some(known[:, self.seen], columns)
 
 
 class HorizonMeanKernel(HorizonKernel):
@@ -165,18 +144,12 @@ class HorizonMeanKernel(HorizonKernel):
         else:
             self.above, self.below = (~late).astype(float), 1 - survival
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every column under each row of `weights`: (draw, column)."""
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some columns under each row of `weights`: (draw, column)."""
         known, w = self._known(weights)
+        above, below = (part if part.shape[1] == 1 else part[:, columns] for part in (self.above, self.below))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((known @ self.above) / (w @ self.below))
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
-        known, w = self._known(weights)
-        above, below = (part[:, index % part.shape[1]] for part in (self.above, self.below))  # one serves all
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.einsum("bn,nb->b", known, above) / np.einsum("bn,nb->b", w, below))
+            return np.asarray((known @ above) / (w @ below))
 
     def _known(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what those weigh whose fate is known, NaN where nobody was followed so long, and all weights."""
@@ -195,16 +168,9 @@ class HorizonBinKernel(HorizonMeanKernel):
         self.what, self.bin = metric.statistic, metric.at[0]
         self.risk = np.asarray(1 - problem.p[..., 0], dtype=float)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the score of every column under each row of `weights`: (draw, column)."""
-        return np.stack([self._column(weights, column) for column in range(self.risk.shape[1])], axis=1)
-
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of column ``index[draw]`` under that draw's weights."""
-        value = np.empty(len(index))
-        for column in np.unique(index):
-            value[index == column] = self._column(weights[index == column], column)
-        return value
+    def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
+        """Return the score of some columns under each row of `weights`: (draw, column)."""
+        return np.stack([self._column(weights, column) for column in columns], axis=1)
 
     def _column(self, weights: np.ndarray, column: int) -> np.ndarray:
         risk = self.risk[:, column]

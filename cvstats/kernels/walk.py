@@ -180,7 +180,7 @@ def _across(statistic: str, ranking: Ranking, start: int, stop: int, weights: np
 def _area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
     """Return twice the Mann-Whitney count along the last axis: weights in ascending order, `last` ends tie groups."""
     tp, tn = _at_group_ends(positive, last), _at_group_ends(negative, last)
-    return np.asarray((_steps(tp) * (tn + tn - _steps(tn))).sum(axis=-1))
+    return np.asarray((np.diff(tp, prepend=0.0) * (tn + tn - np.diff(tn, prepend=0.0))).sum(axis=-1))
 
 
 def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
@@ -191,14 +191,7 @@ def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray
         end[..., :-1] = last[..., -2::-1]
     tp, fp = _at_group_ends(positive[..., ::-1], end), _at_group_ends(negative[..., ::-1], end)
     precision = tp / np.maximum(tp + fp, TINY)
-    return np.asarray(np.cumsum(_steps(tp) * precision, axis=-1)[..., -1])  # added as by a walk
-
-
-def _steps(total: np.ndarray) -> np.ndarray:
-    """Return what each place adds to a running sum."""
-    out = total.copy()
-    out[..., 1:] -= total[..., :-1]
-    return out
+    return np.asarray(np.cumsum(np.diff(tp, prepend=0.0) * precision, axis=-1)[..., -1])  # added as by a walk
 
 
 def _at_group_ends(weights: np.ndarray, last: np.ndarray | None) -> np.ndarray:

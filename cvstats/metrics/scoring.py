@@ -101,8 +101,7 @@ def _fold_table(cube: xr.DataArray, metric: Metric, undefined: str) -> xr.Datase
 
     There is nothing in a fold that is to be skipped because the metric is undefined for all who predicted it.
     """
-    if "fold" not in cube.coords:
-        raise InputError("`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).")
+    folds_of(cube, "averaging by fold")
     if "inner_repeat" in cube.dims:
         raise InputError("averaging by fold is for one partition at a time; select from 'inner_repeat' first.")
     table: xr.Dataset = by_chunk(cube, partial(_mapped, metric=metric, function=_folded))

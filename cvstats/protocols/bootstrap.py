@@ -23,7 +23,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
-from .common import Case, Run, decided_on, fold_columns, like_groups, split_across, warn_once
+from .common import Case, Run, decided_on, fold_columns, like_groups, split_across, warn_once, within_folds
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
@@ -361,24 +361,6 @@ def _case(
         **own,
     )
     return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
-
-
-def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
-    """Return the AUC of a configuration among pairs of samples that the same model predicted, or NaN."""
-    known = "fold" in cube.coords and set(cube["fold"].dims) <= {"sample", "repeat"}
-    if index < 0 or not known or data.model is not None or data.weight is not None or data.p.ndim > 3:
-        return np.nan
-    column, folds = np.asarray(data.columns([index]).p)[:, 0], fold_columns(cube)
-    right = pairs = 0.0
-    for repeat in range(column.shape[1]):
-        fold = folds[repeat % len(folds)]
-        for one in np.unique(fold[fold >= 0]):
-            rows = (fold == one) & np.isfinite(column[:, repeat])
-            up, own = data.y[rows] == 1, column[rows, repeat]
-            high, low = own[up], np.sort(own[~up])
-            right += sum(float(np.searchsorted(low, high, side).sum()) for side in ("left", "right")) / 2  # ties: half
-            pairs += len(high) * len(low)
-    return right / pairs if pairs else np.nan
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:

@@ -17,7 +17,6 @@ from cvstats.intervals import Evidence, get_method
 from cvstats.intervals.calibrated_limits import bbc_x
 from cvstats.judge import Rules, Setting, decide, mixed_score, scored, verdicts
 from cvstats.judge.asked import adjustment_of
-from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Part, make_draws
 from cvstats.select import Mixture, Select, select_best
@@ -210,7 +209,7 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
         case, out = cases[0], run.out
         anchor = out.value if fixed else np.full(len(out.value), np.nan)
         if decided:
-            anchor = _anchor(run, asked, out.problem) if out.anchor is None else out.anchor
+            anchor = _anchor(run, asked) if out.anchor is None else out.anchor
         cases = [replace(case, anchor=anchor)]
     cases = [replace(case, pooled=case.evidence.naive) for case in cases]
     if not decided:
@@ -230,11 +229,11 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
     return [_estimated(case, value) for case, value in zip(cases, anchored, strict=True)]
 
 
-def _anchor(run: Run, asked: Request, data: Problem) -> np.ndarray:
+def _anchor(run: Run, asked: Request) -> np.ndarray:
     """Return how the choice on all samples is judged by the samples left out of every draw."""
-    one = np.arange(len(data.eligible)) == run.choice.index
+    data = replace(run.out.problem, eligible=np.arange(len(run.out.problem.eligible)) == run.choice.index)
     left_out = Part(run.draws, left_out=True)
-    return np.asarray(scored(asked.by, replace(data, eligible=one), left_out, batch=asked.rules.batch)[1][0][:, 0])
+    return np.asarray(scored(asked.by, data, left_out, batch=asked.rules.batch)[1][0][:, 0])
 
 
 def _anchored(evidence: Evidence, gap: np.ndarray) -> float:
@@ -259,15 +258,11 @@ def _cross_repeat(run: Run, repeats: int, asked: Request, rules: Rules) -> list[
     every = np.arange(repeats)
     for repeat in range(repeats):
         own, judges = data.repeats(every == repeat), data.repeats(every != repeat)
-        if asked.simple:
-            out = decide(by, own, run.draws, rules, judges=judges)
-            gaps.append([out.value - _anchor(run, asked, judges)])
-        else:
-            out = decide(by, own, run.draws, rules, judging=False)
-            setting = Setting(own, run.draws, judges=judges)
-            parts = None if run.subgroup is None else run.subgroup.parts
-            judged = verdicts(asked.metrics, setting, out.decision, run.final, rules, parts)
-            gaps.append([verdict.value - verdict.anchor for row in judged.each for verdict in row])
+        out = decide(by, own, run.draws, rules, judging=False)
+        setting = Setting(own, run.draws, judges=judges)
+        parts = None if run.subgroup is None else run.subgroup.parts
+        judged = verdicts(asked.metrics, setting, out.decision, run.final, rules, parts)
+        gaps.append([verdict.value - verdict.anchor for row in judged.each for verdict in row])
     return [np.concatenate(parts) for parts in zip(*gaps, strict=True)]
 
 

@@ -113,6 +113,24 @@ def fold_columns(cube: xr.DataArray) -> list[np.ndarray]:
     return [np.where(column == nowhere, -1, pd.factorize(column)[0]) for column in table.T]
 
 
+def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:
+    """Return the AUC of a configuration among pairs of samples that the same model predicted, or NaN."""
+    known = "fold" in cube.coords and set(cube["fold"].dims) <= {"sample", "repeat"}
+    if index < 0 or not known or data.model is not None or data.weight is not None or data.p.ndim > 3:
+        return np.nan
+    column, folds = np.asarray(data.columns([index]).p)[:, 0], fold_columns(cube)
+    right = pairs = 0.0
+    for repeat in range(column.shape[1]):
+        fold = folds[repeat % len(folds)]
+        for one in np.unique(fold[fold >= 0]):
+            rows = (fold == one) & np.isfinite(column[:, repeat])
+            up, own = data.y[rows] == 1, column[rows, repeat]
+            high, low = own[up], np.sort(own[~up])
+            right += sum(float(np.searchsorted(low, high, side).sum()) for side in ("left", "right")) / 2  # ties: half
+            pairs += len(high) * len(low)
+    return right / pairs if pairs else np.nan
+
+
 def split_across(values: np.ndarray, fold: np.ndarray) -> list[Any]:
     """Return the values that are in more than one fold."""
     pairs = pd.DataFrame({"value": values, "fold": fold})[fold >= 0].drop_duplicates()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from cvstats.cube.arrays import class_names, encode_labels, predicted
+from cvstats.cube.arrays import class_names, coverage, encode_labels
 from cvstats.tables.words import count, printable, several
 
 
@@ -57,15 +57,15 @@ class Design:
 
 def design_of(cube: xr.DataArray) -> Design:
     """Return the design of a cube without batch dims."""
-    rows, eligible = predicted(cube)
+    known = coverage(cube)
     names = class_names(cube) or []
     codes = encode_labels(cube)[0] if names else np.zeros(0)
     folds, smallest, largest, stratified = _fold_facts(cube, codes if names else None)
     return Design(
         samples=cube.sizes["sample"],
-        predicted=int(rows.sum()),
+        predicted=int(known.rows.sum()),
         configurations=cube.sizes["configuration"],
-        eligible=int(eligible.sum()),
+        eligible=int(known.eligible.sum()),
         repeats=cube.sizes.get("repeat", 1),
         folds=folds,
         smallest_fold=smallest,

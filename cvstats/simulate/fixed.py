@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from cvstats._check import InputError, check_count, check_rng, is_number
 from cvstats._results import call_text, result
 from cvstats.cube.make import as_cube
-from cvstats.folds import OUTSIDE, inner_ids
-from cvstats.kernels.dealing import deal
+from cvstats.folds import OUTSIDE, deal, inner_ids
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_level, check_rng, is_number
-from cvstats.kernels.dealing import deal
+from cvstats.folds import deal
 
 from .fixed import Floats, Ints, distinct, score_cube
 

@@ -10,8 +10,7 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, check_count, check_option, check_rng
-from cvstats.folds import inner_ids
-from cvstats.kernels.dealing import deal
+from cvstats.folds import deal, inner_ids
 
 from .fixed import Floats, Ints, distinct, score_cube
 

@@ -30,7 +30,7 @@ from cvstats.intervals.calibrated_limits import (
 from cvstats.intervals.evidence import Evidence
 from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
-from cvstats.protocols.bootstrap import within_folds
+from cvstats.protocols.common import within_folds
 from cvstats.resample import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())

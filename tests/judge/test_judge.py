@@ -13,6 +13,7 @@ import cvstats as cs
 from cvstats import select as _ties
 from cvstats.kernels import walk as _walk
 from cvstats.kernels.problem import LabelCheck
+from cvstats.resample import ATTEMPTS, Bootstrap
 from shared import refusal
 
 
@@ -458,9 +459,7 @@ class TestUsable:
 
     @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative", "spread", "pairs"])
     @pytest.mark.parametrize("seed", range(12))
-    @pytest.mark.parametrize("many", [1, 8])
-    def test_all_draws_of_a_few_samples(self, requires, seed, many, monkeypatch):
-        monkeypatch.setattr("cvstats.kernels.problem.MANY", many)  # classes that are looked at one by one
+    def test_all_draws_of_a_few_samples(self, requires, seed):
         rng = np.random.default_rng(seed)
         n, k = int(rng.integers(1, 6)), int(rng.integers(2, 4))
         y = rng.integers(0, k, n).astype(float)
@@ -473,7 +472,9 @@ class TestUsable:
         judged = [holds(requires, y, event, (c == 0) & counted, k) for c in counts]
         np.testing.assert_array_equal(check.chosen(counts), chosen)
         np.testing.assert_array_equal(check.pair(counts), np.array(chosen) & np.array(judged))
-        assert check.possible() == bool(check.pair(counts).any())
+        drawn, redrawn = Bootstrap(n, 40, seed, check=check).block(0, 40)
+        assert check.pair(drawn).all() or not redrawn.any() or redrawn.max() > ATTEMPTS
+        assert check.pair(counts).any() or not redrawn.any()  # drawing again would be futile
 
     @pytest.mark.parametrize("requires", ["", "classes", "positive", "negative"])
     @pytest.mark.parametrize("seed", range(6))
@@ -483,8 +484,10 @@ class TestUsable:
         y = rng.integers(0, 2, 6).astype(float)
         check, units = LabelCheck(requires, y, None, None, 2), int(group.max()) + 1
         counts = np.array([np.bincount(d, minlength=units) for d in itertools.product(range(units), repeat=units)])
+        drawn, redrawn = Bootstrap(6, 40, seed, group=group, check=check).block(0, 40)
         usable = check.pair(counts[:, group]).any()
-        assert check.possible(group) or not usable  # never calls a possible draw futile
+        assert check.pair(drawn).all() == usable  # of so few groups a usable draw is soon found
+        assert usable or not redrawn.any()
 
     @pytest.mark.parametrize(
         ("y", "possible"),
@@ -500,7 +503,9 @@ class TestUsable:
         check = LabelCheck("spread", np.array(y, float), None, None, 2)
         n = len(y)
         counts = np.array([np.bincount(d, minlength=n) for d in itertools.product(range(n), repeat=n)])
-        assert check.possible() == possible == bool(check.pair(counts).any())
+        assert possible == bool(check.pair(counts).any())
+        drawn, redrawn = Bootstrap(n, 40, 1, check=check).block(0, 40)
+        assert check.pair(drawn).all() == possible == redrawn.any()
 
     @pytest.mark.parametrize("select", [cs.select_best, cs.select_one_se])
     @pytest.mark.parametrize("metric", ["auc", "balanced_accuracy"])

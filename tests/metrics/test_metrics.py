@@ -264,7 +264,7 @@ class TestRefusals:
             average="folds",
         )
         refused(
-            "`cube` has no coordinate 'fold'; averaging by fold needs as_cube(..., folds=...).",
+            "averaging by fold needs the coordinate 'fold'; give as_cube(..., folds=...).",
             binary(),
             "auc",
             average="fold",

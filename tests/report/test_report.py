@@ -180,10 +180,10 @@ def test_large_cubes_take_fewer_draws_beside_the_estimate_and_say_so(monkeypatch
 def test_each_bootstrap_is_drawn_once_and_shared(monkeypatch, kept):
     """A section that draws for itself, or scores everything once more, would show here."""
     made, passes = [], []
-    fill, choose, score = resample.Bootstrap._fill, loop.Choose.__call__, loop._Score.__call__
+    fill, choose, score = resample.Bootstrap._fill, loop.Choose.__call__, loop._scored_block
     monkeypatch.setattr(resample.Bootstrap, "_fill", lambda *a: (made.append(len(a[1])), fill(*a))[1])
     monkeypatch.setattr(loop.Choose, "__call__", lambda *a: (passes.append("choose"), choose(*a))[1])
-    monkeypatch.setattr(loop._Score, "__call__", lambda *a: (passes.append("score"), score(*a))[1])
+    monkeypatch.setattr(loop, "_scored_block", lambda *a: (passes.append("score"), score(*a))[1])
     if not kept:  # too many to be remembered, but for the first of them
         monkeypatch.setattr(analysis_module, "MUCH", 0)
         monkeypatch.setattr(resample, "REMEMBERED", 200 * 100)

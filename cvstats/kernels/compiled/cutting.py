@@ -7,22 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
-from .walk import F
+from .walk import compiled
 
 if TYPE_CHECKING:
     from cvstats.kernels.cutting import Column, Criterion, CutLanes
-
-
-def _compiled(function: F) -> F:
-    """Compile with numpy's division, with the disk cache where a directory can be written."""
-    try:
-        compiled: F = numba.njit(function, nogil=True, cache=True, error_model="numpy")
-    except RuntimeError:
-        compiled = numba.njit(function, nogil=True, error_model="numpy")
-    return compiled
 
 
 def cut(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
@@ -35,7 +25,7 @@ def cut(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | 
     out[:3] = cell[:3]
 
 
-@_compiled
+@compiled
 def climb(
     row: np.ndarray,
     positive: np.ndarray,
@@ -69,21 +59,21 @@ def climb(
         compare(value[s], float(s), best, place, again)
 
 
-@_compiled
+@compiled
 def add(w: np.ndarray, sums: np.ndarray) -> None:
     """Add the weights of one sample."""
     for b in range(len(sums)):
         sums[b] += w[b]
 
 
-@_compiled
+@compiled
 def copy(sums: np.ndarray, noted: np.ndarray) -> None:
     """Note the sums at a stop."""
     for b in range(len(sums)):
         noted[b] = sums[b]
 
 
-@_compiled
+@compiled
 def compare(v: np.ndarray, s: float, best: np.ndarray, place: np.ndarray, again: np.ndarray) -> None:
     """Note where a draw's criterion rises above its best so far, and whether it reaches that again."""
     for b in range(len(v)):
@@ -94,14 +84,9 @@ def compare(v: np.ndarray, s: float, best: np.ndarray, place: np.ndarray, again:
         best[b] = x if rises else y
 
 
-@_compiled
+@compiled
 def evaluate(
-    rule: tuple[int, float, float],
-    p: np.ndarray,
-    n: np.ndarray,
-    missed: np.ndarray,
-    spared: np.ndarray,
-    v: np.ndarray,
+    rule: tuple[int, float, float], p: np.ndarray, n: np.ndarray, missed: np.ndarray, spared: np.ndarray, v: np.ndarray
 ) -> None:
     """Fill the criterion of every draw; -inf where it is not allowed."""
     code, hit, alarm = rule
@@ -130,7 +115,7 @@ def evaluate(
             v[b] = p[b] - missed[b] if (n[b] - fp) * alarm >= n[b] * hit else -np.inf
 
 
-@_compiled
+@compiled
 def settle(
     score: np.ndarray,
     row: np.ndarray,
@@ -153,7 +138,7 @@ def settle(
         cell[1, b], cell[2, b] = cell[3, b] - passed[0, chosen, b], cell[4, b] - passed[1, chosen, b]
 
 
-@_compiled
+@compiled
 def among(
     score: np.ndarray,
     row: np.ndarray,
@@ -184,7 +169,7 @@ def among(
     return chosen
 
 
-@_compiled
+@compiled
 def between(score: np.ndarray, row: np.ndarray, stop: np.ndarray, weights: np.ndarray, b: int, s: int) -> float:
     """Return the midpoint of the scores of positive weight on both sides of a stop in draw b; an end is infinite."""
     high = stop[s - 1] + 1 if s > 0 else 0

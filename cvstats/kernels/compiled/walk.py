@@ -18,13 +18,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 LANES = 64  # draws whose tree of weights stays in the cache
 
 
-def _compiled(function: F) -> F:
-    """Compile, with the disk cache where a directory can be written."""
+def compiled(function: F) -> F:
+    """Compile with numpy's division, with the disk cache where a directory can be written."""
     try:
-        compiled: F = numba.njit(function, nogil=True, cache=True)
+        made: F = numba.njit(function, nogil=True, cache=True, error_model="numpy")
     except RuntimeError:
-        compiled = numba.njit(function, nogil=True)
-    return compiled
+        made = numba.njit(function, nogil=True, error_model="numpy")
+    return made
 
 
 def walk(statistic: str, ranking: Ranking, weights: np.ndarray, start: int, out: np.ndarray) -> None:
@@ -35,24 +35,14 @@ def walk(statistic: str, ranking: Ranking, weights: np.ndarray, start: int, out:
     count(ranking.order[columns], last, ranking.count[columns], ranking.cut, weights, out)
 
 
-@_compiled
-def auc(
-    order: np.ndarray,
-    last: np.ndarray,
-    count: np.ndarray,
-    cut: int,
-    weights: np.ndarray,
-    out: np.ndarray,
-) -> None:
+@compiled
+def auc(order: np.ndarray, last: np.ndarray, count: np.ndarray, cut: int, weights: np.ndarray, out: np.ndarray) -> None:
     """Walk as if without ties, two samples at a time for half the loads and stores; then add what ties share."""
     kind, lanes = out.dtype.type, out.shape[1]
     below, gain, loss = np.empty_like(out[0]), np.empty_like(out[0]), np.empty_like(out[0])
     for c in range(len(order)):
-        line = out[c]
-        for b in range(lanes):
-            line[b] = 0
-            below[b] = 0
-        size = count[c]
+        line, size = out[c], count[c]
+        line[:], below[:] = 0, 0
         for k in range(0, size - 1, 2):
             one, two = order[c, k], order[c, k + 1]
             v, w = weights[one], weights[two]
@@ -84,8 +74,7 @@ def auc(
             if not last[c, place]:
                 continue
             if order[c, start] < cut and order[c, place] >= cut:  # the positives of a group come first
-                gain[:] = 0
-                loss[:] = 0
+                gain[:], loss[:] = 0, 0
                 for k in range(start, place + 1):
                     w = weights[order[c, k]]
                     side = gain if order[c, k] < cut else loss
@@ -96,48 +85,34 @@ def auc(
             start = place + 1
 
 
-@_compiled
+@compiled
 def average_precision(
-    order: np.ndarray,
-    last: np.ndarray,
-    count: np.ndarray,
-    cut: int,
-    weights: np.ndarray,
-    out: np.ndarray,
+    order: np.ndarray, last: np.ndarray, count: np.ndarray, cut: int, weights: np.ndarray, out: np.ndarray
 ) -> None:
     """Walk downwards: at the end of each tie group its positives count the precision reached there."""
     lanes = out.shape[1]
     hits, seen, gain = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     for c in range(len(order)):
-        line = out[c]
-        for b in range(lanes):
-            line[b] = 0.0
-            hits[b] = 0.0
-            seen[b] = TINY
-        above = 0
+        line, above = out[c], False
+        line[:], hits[:], gain[:], seen[:] = 0.0, 0.0, 0.0, TINY
         for place in range(count[c] - 1, -1, -1):
             row = order[c, place]
             w = weights[row]
-            if row >= cut:
+            for b in range(lanes):
+                seen[b] += np.float64(w[b])
+            if row < cut:
+                above = True
                 for b in range(lanes):
-                    seen[b] += np.float64(w[b])
-            elif above == 0:
-                for b in range(lanes):
-                    seen[b] += np.float64(w[b])
-                    gain[b] = np.float64(w[b])
-                above = 1
-            else:
-                for b in range(lanes):
-                    seen[b] += np.float64(w[b])
                     gain[b] += np.float64(w[b])
-            if above > 0 and (place == 0 or not len(last) or last[c, place - 1]):
+            if above and (place == 0 or not len(last) or last[c, place - 1]):
+                above = False
                 for b in range(lanes):
                     hits[b] += gain[b]
                     line[b] += hits[b] / seen[b] * gain[b]
-                above = 0
+                    gain[b] = 0.0
 
 
-@_compiled
+@compiled
 def concordant(
     rank: np.ndarray, time: np.ndarray, event: np.ndarray, lead: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
@@ -155,9 +130,7 @@ def concordant(
         tree, beside = np.empty((n + 1, lanes), w.dtype), np.empty((n + 1, lanes), w.dtype)
         below, line = np.empty(lanes, w.dtype), np.empty(lanes, out.dtype)
         for c in range(len(rank)):
-            tree[:] = 0
-            beside[:] = 0
-            line[:] = 0
+            tree[:], beside[:], line[:] = 0, 0, 0
             stop = n
             while stop > 0:
                 start = stop - 1
