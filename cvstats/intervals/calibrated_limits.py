@@ -240,13 +240,13 @@ class Calibration:
     below: float  # the centre of the lower limit
     other: float  # a second centre for the upper limit (BBC-X), or NaN
     towards: float  # where between BBC and the naive score the upper limit is centred too, or NaN
-    misses: float  # on the unit scale how many samples the winner misses if they are few, or NaN
-    unseen: float  # what a misclassified sample would cost, when the data hold none; else 0
+    misses: float  # how many samples the winner misses if they are few, or NaN
+    unseen: float  # by a mean loss of probabilities what one more would cost; else 0
     lift: float = 0.0  # share of the way to perfection by which pooling the scores of folds lowers an AUC
 
     def limits(self, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        from scipy.special import gammaincinv, stdtrit
+        from scipy.special import betaincinv, gammaincinv, stdtrit
 
         kind = UnitScale if np.isfinite(self.worst) else LogScale if np.isfinite(self.best) else PlainScale
         scale = kind(self.best, self.worst)
@@ -257,16 +257,17 @@ class Calibration:
         for other, around in ((self.other, above), (self.towards, (self.naive_first, 1.0, 0.0))):
             if not np.isnan(other):
                 high = max(high, scale.limits(around, scale.forward(other), t)[1])
-        if not np.isnan(self.misses):
+        few = not np.isnan(self.misses)
+        if few and kind is UnitScale:
             high = max(high, 1 - float(gammaincinv(max(self.misses, 1e-9), (1 - level) / 2)) / self.first)
         high = high + self.lift * (1 - high) if self.lift else high
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
-        if self.unseen:
-            # No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a
-            # share u of new samples cost what an error does, and the data do not show it.
-            share = 1 - ((1 - level) / 2) ** (1 / self.n)
-            ends[1] = max(ends[1], (1 - share) * self.estimate + share * self.unseen)
+        if few and self.unseen:
+            # So few errors among n samples are likely enough up to an error rate of Clopper and Pearson's limit. What
+            # new samples cost beyond the errors there were, the data do not show.
+            share = float(betaincinv(self.misses + 1, self.n - self.misses, (1 + level) / 2)) - self.misses / self.n
+            ends[1] = max(ends[1], self.estimate + share * (self.unseen - self.estimate))
         return float(ends[0]), float(ends[1]), scale.error(spread, centre)
 
 
@@ -320,9 +321,9 @@ class calibrated:  # noqa: N801
     larger :math:`\kappa` above. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
     least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
     limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
-    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for
-    errors that give the truth a probability of 1/8 (or what the least certain prediction left to other classes, if that
-    is less), at the rate u with :math:`(1 - u)^N = (1 - level) / 2`.
+    Brier score of few misclassified samples (x, at most 3) says little of what errors cost: its upper limit allows for
+    more, at the rate of Clopper and Pearson's upper limit beyond x / N, each of which gives the truth a probability of
+    1/8 (or what the least certain prediction left to other classes, if that is less).
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
@@ -395,7 +396,8 @@ class calibrated:  # noqa: N801
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
         refitted = simple and evidence.estimator in ("bbc", "bbc_cross_repeat")
         first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
-        unit, misses = not np.isnan(inflated), (1 - scale.forward(evidence.naive)) * first
+        unit = not np.isnan(inflated)
+        misses = (1 - scale.forward(evidence.naive)) * first if unit else evidence.errors
         other = bbc_x(evidence) if refitted else np.nan
         # BBC errs on the low side where some configurations are better than others: BBC-X is the centre for both then.
         counts = tuned.safe == "standing out" and refitted
@@ -411,7 +413,7 @@ class calibrated:  # noqa: N801
             below=max(evidence.estimate, other, key=scale.forward) if counts else evidence.estimate,
             other=other,
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
-            misses=misses if unit and heeded and misses <= RARE else np.nan,
+            misses=misses if (heeded or not unit) and misses <= RARE else np.nan,
             unseen=evidence.unseen,
             lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
         )

@@ -217,7 +217,13 @@ def _constants(analysis: Analysis) -> str:
     }
     df = f"t on {known['n'] - 1:.0f} degrees of freedom"
     if not _wilson(analysis):
-        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df})"
+        few = ""
+        if np.isfinite(known["misses"]) and known["unseen"]:
+            few = (
+                f"; with {known['misses']:.4g} misclassified samples it allows for as many errors as Clopper and "
+                f"Pearson's limit does, each at a loss of {known['unseen']:.4g}"
+            )
+        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df}{few})"
     added = known["extra"] if known["extra"] > TINY else 0.0
     text = (
         f" (limits of Wilson at a centre c as for c(1 - c) / [kappa c(1 - c) / n_eff + V] samples, with n_eff = "
