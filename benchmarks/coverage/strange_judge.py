@@ -23,6 +23,7 @@ import cvstats as cs
 from cvstats.cube.arrays import problem_on
 from cvstats.intervals import Evidence
 from cvstats.intervals.calibrated_limits import PAIRS
+from cvstats.judge import errors_of
 from cvstats.metrics import at_prior, get_metric
 from cvstats.protocols.bootstrap import within_folds
 
@@ -59,13 +60,16 @@ def evidence_of(cell: Cell, record: dict[str, Any], kept: dict[str, Any]) -> Evi
         metric = cs.net_benefit(0.2)
     else:
         metric = get_metric(name) if "(" not in kept["metric"] else at_prior(name, {1: PRIOR})
-    within = np.nan
+    within, errors = np.nan, (0.0, kept["unseen"])
     if name == "auc" and kept["kept"] is None and cell.kind != "separate":
         cube = cube_of(cell, record)[0]
         within = within_folds(cube, problem_on(cube, metric), kept["selected"])
+    if metric.error_cost(2) and kept["selected"] >= 0:  # the rule came later than the evidence
+        errors = errors_of(metric, problem_on(cube_of(cell, record)[0], metric).columns([kept["selected"]]))
     draws = {part: _spread(kept[part]) for part in ("values", "chosen", "kept")}
     same = {part: kept[part] for part in kept.keys() - {"quantiles", "truth", "selected", "metric", *draws}}
-    return Evidence(metric, **(same | draws | {"samples": len(record["label"]), "within": within}))
+    later = {"samples": len(record["label"]), "within": within, "errors": errors[0], "unseen": errors[1]}
+    return Evidence(metric, **(same | draws | later))
 
 
 def read(folder: Path, which: str) -> dict[tuple[str, str], list[tuple[Evidence, dict[str, Any]]]]:

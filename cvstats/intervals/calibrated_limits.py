@@ -24,6 +24,7 @@ class Constants:
 
     kappa: float  # inflation of the sampling variance
     psi: float  # weight of the selection variance
+    above: float  # inflation for the upper limit
     safe: str = "never"  # when the upper limit heeds the naive score: "never", "standing out" or "always"
 
 
@@ -34,7 +35,9 @@ KAPPA = {"score": 1.25, "probability": 1.5, "value": 2.25}
 FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}
 LESS = {"bbc": 1.0, "bbc_cross_repeat": 0.9, "bbc_ncv": 0.9}  # repeats and inner predictions average some of it away
 FIXED = {"score": 1.0, "probability": 1.35, "value": 1.35}  # models that are never refitted
-SAFE = 1.5  # kappa of the naive limit when it is heeded in full
+SAFE = 1.5  # kappa of the naive limit when it is heeded in full, and of the upper limit of what counts samples
+# Wilson's limit next to perfection is too low for one, two or three errors; that of the Poisson distribution is not.
+RARE = 3.0
 PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
 # The squared coefficient of variation of squared errors is 2 when errors are normal. Above twice that few samples make
 # up the mean. By metric, what turns the relative variance of the score, times N, into it.
@@ -48,13 +51,15 @@ def constants(evidence: Evidence) -> Constants:
     loss, simple = metric.scale != "unit", evidence.kept is None
     kind = "score" if not loss else "value" if metric.uses == "value" else "probability"
     if estimator == "bbc_x":
-        return Constants(FIXED[kind], 0.5)
+        return Constants(FIXED[kind], 0.5, FIXED[kind])
     few = (simple and len(evidence.scores) <= 2) or (evidence.grouped and not loss)
     kappa = LESS[estimator] * (FEW if few else KAPPA)[kind]
     if estimator == "bbc_ncv" or metric.scale == "plain" or metric.target is not None:
-        return Constants(kappa, 1.0)
+        return Constants(kappa, 1.0, kappa)
     # What pools folds, or learns or mixes, errs on the low side, and so does selection among losses that are near zero.
-    return Constants(kappa, 1.0, "always" if loss or metric.family == "rank" or not simple else "standing out")
+    if loss or metric.family == "rank" or not simple:
+        return Constants(kappa, 1.0, kappa, "always")
+    return Constants(kappa, 1.0, max(kappa, LESS[estimator] * SAFE), "standing out")
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
@@ -228,35 +233,41 @@ class Calibration:
     first: float  # the spread: n_eff, kappa and psi V_s on the unit scale, the standard error on the log scale
     kappa: float
     extra: float
+    above: float  # kappa of the upper limit on the unit scale
     naive_first: float  # the first number of the spread without inflation and selection
     n: float  # independent units
     estimate: float
+    below: float  # the centre of the lower limit
     other: float  # a second centre for the upper limit (BBC-X), or NaN
     towards: float  # where between BBC and the naive score the upper limit is centred too, or NaN
-    unseen: float  # what a misclassified sample would cost, when the data hold none; else 0
+    misses: float  # how many samples the winner misses if they are few, or NaN
+    unseen: float  # by a mean loss of probabilities what one more would cost; else 0
     lift: float = 0.0  # share of the way to perfection by which pooling the scores of folds lowers an AUC
 
     def limits(self, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
-        from scipy.special import stdtrit
+        from scipy.special import betaincinv, gammaincinv, stdtrit
 
         kind = UnitScale if np.isfinite(self.worst) else LogScale if np.isfinite(self.best) else PlainScale
         scale = kind(self.best, self.worst)
-        spread = self.first, self.kappa, self.extra
+        spread, above = ((self.first, kappa, self.extra) for kappa in (self.kappa, self.above))
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         centre = scale.forward(self.estimate)
-        low, high = scale.limits(spread, centre, t)
-        for other, around in ((self.other, spread), (self.towards, (self.naive_first, 1.0, 0.0))):
+        low, high = scale.limits(spread, scale.forward(self.below), t)[0], scale.limits(above, centre, t)[1]
+        for other, around in ((self.other, above), (self.towards, (self.naive_first, 1.0, 0.0))):
             if not np.isnan(other):
                 high = max(high, scale.limits(around, scale.forward(other), t)[1])
+        few = not np.isnan(self.misses)
+        if few and kind is UnitScale:
+            high = max(high, 1 - float(gammaincinv(max(self.misses, 1e-9), (1 - level) / 2)) / self.first)
         high = high + self.lift * (1 - high) if self.lift else high
         low, high = min(low, centre), max(high, centre)
         ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
-        if self.unseen:
-            # No error among n samples is likely enough up to an error rate u with (1 - u)^n = (1 - level) / 2. Then a
-            # share u of new samples cost what an error does, and the data do not show it.
-            share = 1 - ((1 - level) / 2) ** (1 / self.n)
-            ends[1] = max(ends[1], (1 - share) * self.estimate + share * self.unseen)
+        if few and self.unseen:
+            # So few errors among n samples are likely enough up to an error rate of Clopper and Pearson's limit. What
+            # new samples cost beyond the errors there were, the data do not show.
+            share = float(betaincinv(self.misses + 1, self.n - self.misses, (1 + level) / 2)) - self.misses / self.n
+            ends[1] = max(ends[1], self.estimate + share * (self.unseen - self.estimate))
         return float(ends[0]), float(ends[1]), scale.error(spread, centre)
 
 
@@ -306,9 +317,13 @@ class calibrated:  # noqa: N801
     is averaged over pairs). Less than one hit, :math:`c\, n_{eff} < 1`, has no lower limit. Losses without an upper end
     are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit is the
     larger of those centred at BBC and at BBC-X, for rank metrics, losses and a winner that stands out also of that at
-    the naive score. The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
-    Brier score without a single misclassified sample says nothing of what errors cost: its upper limit allows for
-    errors that give the truth a probability of 1/8, at the rate u with :math:`(1 - u)^N = (1 - level) / 2`.
+    the naive score; what counts samples (accuracy and its relatives) has its lower limit centred at BBC-X too, and a
+    larger :math:`\kappa` above. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
+    least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
+    limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
+    Brier score of few misclassified samples (x, at most 3) says little of what errors cost: its upper limit allows for
+    more, at the rate of Clopper and Pearson's upper limit beyond x / N, each of which gives the truth a probability of
+    1/8 (or what the least certain prediction left to other classes, if that is less).
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
@@ -330,7 +345,8 @@ class calibrated:  # noqa: N801
 
     References
     ----------
-    Wilson (1927), doi:10.1080/01621459.1927.10502953, for the limits; the effective size comes with this package.
+    Wilson (1927), doi:10.1080/01621459.1927.10502953, for the limits; Brown, Cai, DasGupta (2001),
+    doi:10.1214/ss/1009213286, for those of few errors; the effective size comes with this package.
 
     Examples
     --------
@@ -374,21 +390,30 @@ class calibrated:  # noqa: N801
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
         simple = evidence.kept is None
+        heeded = self.safe_upper is True or (self.safe_upper == "auto" and tuned.safe != "never")
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
         if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
         refitted = simple and evidence.estimator in ("bbc", "bbc_cross_repeat")
         first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
+        unit = not np.isnan(inflated)
+        misses = (1 - scale.forward(evidence.naive)) * first if unit else evidence.errors
+        other = bbc_x(evidence) if refitted else np.nan
+        # BBC errs on the low side where some configurations are better than others: BBC-X is the centre for both then.
+        counts = tuned.safe == "standing out" and refitted
         return Calibration(
             scale.best,
             scale.worst,
             *evidence.metric.range,
             *scale.spread(evidence, kappa, psi),
-            naive_first=first if np.isnan(inflated) else first / inflated,
+            above=tuned.above if self.kappa is None else kappa,
+            naive_first=first / inflated if unit else first,
             n=evidence.n,
             estimate=evidence.estimate,
-            other=bbc_x(evidence) if refitted else np.nan,
+            below=max(evidence.estimate, other, key=scale.forward) if counts else evidence.estimate,
+            other=other,
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
+            misses=misses if (heeded or not unit) and misses <= RARE else np.nan,
             unseen=evidence.unseen,
             lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
         )

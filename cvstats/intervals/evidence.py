@@ -33,7 +33,8 @@ class Evidence:
     grouped: bool = False
     weighted: bool = False
     wins: np.ndarray | None = None  # (configuration,) share of draws each won
-    unseen: float = 0.0  # what a misclassified sample would cost, when the winner's data hold none; else 0
+    errors: float = 0.0  # how many samples the winner misclassifies, for a mean loss of probabilities; else 0
+    unseen: float = 0.0  # what one more would cost; 0 for other metrics
     within: float = np.nan  # the winner's AUC among samples of the same fold
     kept: np.ndarray | None = (
         None  # (draw,) of any decision but a plain choice: the score of the final decision in draws

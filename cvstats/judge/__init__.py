@@ -24,11 +24,11 @@ from cvstats.select import Mixture, Rules, Select, select_best
 from .asked import adjustment_of, problem_of
 from .loop import Decision, Outcome, decide, scored
 from .scorers import mixed_score
-from .verdicts import Setting, Verdict, Verdicts, unseen_cost, verdicts
+from .verdicts import Setting, Verdict, Verdicts, errors_of, verdicts
 
 __all__ = [
-    "Decision", "Outcome", "Rules", "Setting", "Verdict", "Verdicts", "decide", "mixed_score", "score_draws", "scored",
-    "select_and_judge", "unseen_cost", "verdicts",
+    "Decision", "Outcome", "Rules", "Setting", "Verdict", "Verdicts", "decide", "errors_of", "mixed_score",
+    "score_draws", "scored", "select_and_judge", "verdicts",
 ]  # fmt: skip
 
 

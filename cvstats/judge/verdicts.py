@@ -48,7 +48,8 @@ class Verdict:
     defined: np.ndarray  # (draw,) whether the labels of the samples that judge allow the metric
     naive: float  # the decision on all samples, on all samples, averaged as choosing does
     pooled: float  # the same, pooled
-    unseen: float  # what a misclassified sample would cost, when that decision misclassifies none; else 0
+    errors: float  # how many samples that decision misclassifies, for a mean loss of probabilities; else 0
+    unseen: float  # what one more would cost; 0 for other metrics
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ def verdicts(
     inside = other.rows[known.rows]
     parts = np.ones((1, len(inside)), bool) if parts is None else parts[:, known.rows]
     parts = parts[:, inside].astype(np.uint8)
-    table = np.full((len(metrics), len(parts), len(fields(Verdict)) - 3, setting.draws.times), np.nan)
-    single = np.full((len(metrics), len(parts), 3), np.nan)
+    table = np.full((len(metrics), len(parts), len(fields(Verdict)) - 4, setting.draws.times), np.nan)
+    single = np.full((len(metrics), len(parts), 4), np.nan)
     learned: dict[str, np.ndarray] = {}
     last, nothing = final.fitted, decision.empty
     if won.size:
@@ -209,8 +210,8 @@ def _verdict(cell: np.ndarray, nothing: np.ndarray, single: np.ndarray) -> Verdi
     return Verdict(value, np.where(defined == 1, anchor, np.nan), everywhere, kept, there, *single.tolist())
 
 
-def _naive(metric: Metric, problem: Problem, scorer: Kernel, total: float, part: np.ndarray) -> tuple[Any, Any, float]:
-    """Return the score of the decision on all samples on a part of them, and the cost of an error.
+def _naive(metric: Metric, problem: Problem, scorer: Kernel, total: float, part: np.ndarray) -> tuple[Any, ...]:
+    """Return the score of the decision on all samples on a part of them, its errors and the cost of one.
 
     Averaged as choosing does, and pooled.
     """
@@ -218,16 +219,17 @@ def _naive(metric: Metric, problem: Problem, scorer: Kernel, total: float, part:
     average = pooled
     if problem.fold is not None:
         average = float(choosing_kernel(metric, problem, total).scores(part[None])[0, 0])
-    return average, pooled, unseen_cost(metric, problem)
+    return average, pooled, *errors_of(metric, problem)
 
 
-def unseen_cost(metric: Metric, problem: Problem) -> float:
-    """Return what a misclassified sample would cost when the only configuration misclassifies none; else 0."""
+def errors_of(metric: Metric, problem: Problem) -> tuple[float, float]:
+    """Return how many samples the only configuration misclassifies, and what one more would cost by a mean loss."""
     if not metric.error_cost(2):
-        return 0.0
+        return 0.0, 0.0
     losses = get_metric("log_loss").ingredients(problem.y[:, None, None], np.asarray(problem.p), problem.n_classes)[0]
     wrong = (losses >= np.log(2)).sum() / losses.shape[-1]  # the truth got a probability of one half at most
-    return metric.error_cost(problem.n_classes) if wrong < 0.5 else 0.0
+    left = -np.expm1(-float(np.nanmax(losses, initial=0.0)))  # to other classes by the least certain prediction
+    return float(wrong), metric.error_cost(problem.n_classes, left)
 
 
 def _winners(decision: Decision, final: Decision) -> np.ndarray:

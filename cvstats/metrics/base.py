@@ -204,16 +204,18 @@ class Metric:
         """Return what scores a problem's configurations; `total` bounds the weight of a draw."""
         return KERNELS[self.statistic or self.family](self, problem, max(total, float(len(problem.y))))
 
-    def error_cost(self, n_classes: int) -> float:
+    def error_cost(self, n_classes: int, left: float = 1.0) -> float:
         """Return what an error is taken to cost when the data hold none: 0 unless it is a mean loss of probabilities.
 
-        An error gives the truth a probability of 1/8 and the rest to one other class.
+        An error gives the truth a probability of 1/8 and the rest to one other class; less than 1/8 if every prediction
+        is so certain, the least certain of which has `left` that much to the others.
         """
         if self.family != "mean" or self.uses != "probability" or self.sign > 0:
             return 0.0
-        y, p = np.ones(1), np.array([GIVEN])
+        given = min(left, GIVEN)
+        y, p = np.ones(1), np.array([given])
         if n_classes > 2:
-            y, p = np.zeros(1), np.array([GIVEN, 1 - GIVEN, *[0.0] * (n_classes - 2)])[:, None]
+            y, p = np.zeros(1), np.array([given, 1 - given, *[0.0] * (n_classes - 2)])[:, None]
         return float(self.ingredients(y, p, n_classes)[0].item())
 
     def __repr__(self) -> str:

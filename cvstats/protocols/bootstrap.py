@@ -15,7 +15,7 @@ from cvstats._results import QUALIFIERS, call_text, names_of, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_form, map_batches, problem_on
 from cvstats.intervals import Calibration, Evidence, Method, check_times, get_method, interval_limits
-from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, unseen_cost, verdicts
+from cvstats.judge import Decision, Outcome, Rules, Setting, Verdict, Verdicts, decide, errors_of, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
 from cvstats.kernels.problem import CLASS_NEEDS
@@ -291,10 +291,10 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run
         listened(asked.notes, lambda: score(cube, by, average="fold"))
     parts, rows = None if subgroup is None else subgroup.parts, [out.problem.rows]
     if asked.simple:
-        nothing, unseen = np.empty(0), 0.0
+        nothing, errors = np.empty(0), (0.0, 0.0)
         if choice.index >= 0 and by.uses == "probability":
-            unseen = unseen_cost(by, out.problem.columns([choice.index]).samples(out.problem.rows))
-        everywhere, own = choice.scores[out.decision.place], (choice.value, choice.value, unseen)
+            errors = errors_of(by, out.problem.columns([choice.index]).samples(out.problem.rows))
+        everywhere, own = choice.scores[out.decision.place], (choice.value, choice.value, *errors)
         verdict = Verdict(out.value, nothing, everywhere, nothing, out.usable, *own)
         judged = Verdicts([[verdict]], {}, final)
     else:
@@ -356,6 +356,7 @@ def _case(
         times=len(out.value),
         grouped=grouped,
         weighted="weight" in cube.coords,
+        errors=verdict.errors,
         unseen=verdict.unseen,
         within=within_folds(cube, out.problem, choice.index) if lifted else np.nan,
         **own,

@@ -217,13 +217,23 @@ def _constants(analysis: Analysis) -> str:
     }
     df = f"t on {known['n'] - 1:.0f} degrees of freedom"
     if not _wilson(analysis):
-        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df})"
+        few = ""
+        if np.isfinite(known["misses"]) and known["unseen"]:
+            few = (
+                f"; with {known['misses']:.4g} misclassified samples it allows for as many errors as Clopper and "
+                f"Pearson's limit does, each at a loss of {known['unseen']:.4g}"
+            )
+        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df}{few})"
     added = known["extra"] if known["extra"] > TINY else 0.0
     text = (
         f" (limits of Wilson at a centre c as for c(1 - c) / [kappa c(1 - c) / n_eff + V] samples, with n_eff = "
         f"{known['first']:.4g}, kappa = {known['kappa']:.4g} and V = {added:.4g} on the scale from 0 to 1, "
         f"{df}"
     )
+    if known["below"] != known["estimate"]:
+        text += f"; the limit on the worse side is that at the centre {known['below']:.4g}"
+    if known["above"] != known["kappa"]:
+        text += f"; kappa = {known['above']:.4g} on the better side"
     if np.isfinite(known["other"]):
         text += f"; the limit on the better side is at least that at the centre {known['other']:.4g}"
     if np.isfinite(known["towards"]):
@@ -231,7 +241,12 @@ def _constants(analysis: Analysis) -> str:
             f"; the limit on the better side is at least that of {known['naive_first']:.4g} samples at the centre "
             f"{known['towards']:.4g}"
         )
-    if known.get("lift", 0.0) > 0:
+    if np.isfinite(known["misses"]):
+        text += (
+            f"; the limit on the better side is at least 1 - g / n_eff, g the lower limit of Poisson's mean for "
+            f"{max(known['misses'], 0.0):.4g} errors"
+        )
+    if known["lift"] > 0:
         text += f", and moves up by {known['lift']:.4g} of its distance from 1, which pooling the scores of folds costs"
     return f"{text})"
 

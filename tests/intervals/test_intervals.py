@@ -112,12 +112,33 @@ class TestCalibratedByHand:
         np.testing.assert_allclose(found[:2], wilson_limits(0.75, size, t), rtol=1e-12)
         assert found[2] == pytest.approx(np.sqrt(1.3 * wobble / 50 + selection))
 
-    def test_upper_limit_heeds_bbc_x(self):
-        plain = cs.calibrated(safe_upper=False)
-        nested, refitted = evidence(estimator="bbc_ncv"), evidence()
-        kappa = cs.calibrated(kappa=1.25, psi=1.0, safe_upper=False)
-        assert plain.limits(refitted, 0.95)[0] == kappa.limits(nested, 0.95)[0]
-        assert plain.limits(refitted, 0.95)[1] > kappa.limits(nested, 0.95)[1]
+    @pytest.mark.parametrize("metric", ["accuracy", "auc"])
+    def test_bbc_x_is_the_centre_of_the_upper_limit_and_of_the_lower_one_of_counts(self, metric):
+        given, t = evidence(metric), stats.t.ppf(0.975, 49)
+        selection, counts = np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1), metric == "accuracy"
+        centre = bbc_x(given)
+        assert centre > given.estimate
+
+        def at(c, kappa):
+            return wilson_limits(c, c * (1 - c) / (kappa * c * (1 - c) / 50 + selection), t)
+
+        low, high = cs.calibrated(safe_upper=False).limits(given, 0.95)[:2]
+        assert low == pytest.approx(at(centre if counts else 0.75, 1.25)[0])
+        assert high == pytest.approx(at(centre, 1.5 if counts else 1.25)[1])
+
+    def test_few_errors_have_poissons_limit(self):
+        for errors in (0.5, 1, 2, 3):
+            given = evidence(naive=1 - errors / 50, scores=np.array([1 - errors / 50, 0.5, 0.5]))
+            n_eff = scale_of(given.metric).spread(given, 1.0, 0.0)[0]
+            fewest = stats.gamma.ppf(0.025, errors / 50 * n_eff)  # so many errors are expected at least
+            at_least = 1 - fewest / n_eff
+            assert cs.calibrated().limits(given, 0.95)[1] == pytest.approx(at_least)
+            assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < at_least
+
+    def test_no_error_has_no_upper_limit_and_four_have_wilsons(self):
+        assert cs.calibrated().limits(evidence(naive=1.0, scores=np.array([1.0, 0.5, 0.5])), 0.95)[1] == 1
+        some = evidence(naive=0.92, scores=np.array([0.92, 0.5, 0.5]), wins=np.array([0.4, 0.4, 0.2]))
+        assert cs.calibrated().limits(some, 0.95) == cs.calibrated(safe_upper=False).limits(some, 0.95)
 
     def test_loss_on_the_log_scale(self):
         given = evidence(
@@ -277,6 +298,17 @@ class TestCalibratedByHand:
         share = 1 - 0.025 ** (1 / 50)
         assert more == pytest.approx((plain[0], (1 - share) * 0.3 + share * 30, plain[2]))
 
+    @pytest.mark.parametrize(("doubtful", "given"), [(0.995, 0.005), (0.9, 0.1), (0.6, 1 / 8)])
+    def test_errors_of_those_who_are_certain_cost_more(self, doubtful, given):
+        label = np.arange(40) % 2
+        right = np.full((40, 1), 0.995)
+        right[7] = doubtful
+        cube = cs.as_cube(np.where(label[:, None] == 1, right, 1 - right), label, kind="probability")
+        out = cs.winner(cube, "log_loss", times=100, rng=1)
+        share = 1 - 0.025 ** (1 / 40)
+        at_least = (1 - share) * float(out.estimate) - share * np.log(given)
+        assert float(out.conf_high) == pytest.approx(at_least)
+
     def test_centres_beyond_the_ends_are_kept_at_them(self):
         scale = UnitScale(best=1.0, worst=0.0)
         spread = scale.spread(evidence(), 1.3, 1.0)
@@ -419,9 +451,9 @@ class TestCalibratedByHand:
 
 class TestSafeUpper:
     def test_never_below_the_naive_wilson_limit(self):
-        given = evidence(naive=0.95, scores=np.array([0.95, 0.5, 0.5]))
+        given = evidence(naive=0.9, scores=np.array([0.9, 0.5, 0.5]))
         scale = scale_of(given.metric)
-        naive = scale.limits(scale.spread(given, 1.5, 0.0), 0.95, stats.t.ppf(0.975, 49))[1]
+        naive = scale.limits(scale.spread(given, 1.5, 0.0), 0.9, stats.t.ppf(0.975, 49))[1]
         assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
         assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
 
@@ -566,10 +598,16 @@ class TestEveryInterval:
         assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
         share = 1 - 0.1 ** (1 / 40)
         assert found["bound_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * cost)
-        good[0] = 0.5  # the truth got no more than one half: an error has been seen
-        seen = cs.winner(cs.as_cube(good[:, None], label, kind="probability"), metric, times=200, rng=1, level=0.9)
-        share = 1 - 0.05 ** (1 / 40)
-        assert seen["conf_high"].item() < (1 - share) * seen["estimate"].item() + share * cost
+
+    @pytest.mark.parametrize("errors", [1, 3, 4])
+    def test_few_errors_seen_allow_for_more(self, errors):
+        label = np.arange(40) % 2
+        right = np.where(label == 1, 0.9, 0.1)
+        right[:errors] = 0.5  # the truth got no more than one half
+        out = cs.winner(cs.as_cube(right[:, None], label, kind="probability"), "log_loss", times=200, rng=1)
+        share = stats.beta.ppf(0.975, errors + 1, 40 - errors) - errors / 40  # Clopper and Pearson
+        at_least = out["estimate"].item() + share * (np.log(8) - out["estimate"].item())
+        assert (out["conf_high"].item() == pytest.approx(at_least)) == (errors <= 3)
 
     def test_without_an_error_seen_among_three_classes_a_brier_score_counts_both_sides(self):
         label = np.arange(30) % 3
@@ -581,16 +619,15 @@ class TestEveryInterval:
         share = 1 - 0.025 ** (1 / 30)
         assert found["conf_high"].item() == pytest.approx((1 - share) * found["estimate"].item() + share * 49 / 32)
 
-    def test_an_error_in_one_repeat_of_three_is_hardly_seen(self):
+    def test_an_error_in_one_repeat_of_three_is_a_third(self):
         label = np.arange(40) % 2
         p = np.tile(np.where(label == 1, 0.9, 0.1)[:, None, None], (1, 1, 3))
-        p[0, 0, 0] = 0.7  # wrong: a third of an error
-        p[1, 0, :2] = 0.6
-        cube = cs.as_cube(p, label, kind="probability")
-        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] > 0.27
-        p[2, 0, 0] = 0.7  # two thirds
-        cube = cs.as_cube(p, label, kind="probability")
-        assert cs.winner(cube, "log_loss", times=200, rng=1)["conf_high"] < 0.27
+        p[0, 0, 0] = 0.7
+        out = cs.winner(cs.as_cube(p, label, kind="probability"), "log_loss", times=200, rng=1)
+        share = stats.beta.ppf(0.975, 1 + 1 / 3, 40 - 1 / 3) - 1 / 120
+        assert out["conf_high"].item() == pytest.approx(
+            out["estimate"].item() + share * (np.log(8) - out["estimate"].item())
+        )
 
     def test_brier_stays_inside_its_range(self):
         wrong = evidence("brier", estimate=1.6, bbc=1.6, naive=1.5, scores=np.array([1.5, 1.9]))

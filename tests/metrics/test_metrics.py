@@ -193,6 +193,8 @@ class TestNames:
         assert cs.log_loss.error_cost(2) == cs.log_loss.error_cost(4) == -np.log(1 / 8)
         assert cs.brier.error_cost(2) == (7 / 8) ** 2
         assert cs.brier.error_cost(3) == 2 * (7 / 8) ** 2
+        assert cs.log_loss.error_cost(2, 0.3) == -np.log(1 / 8), "a doubtful prediction was among them"
+        assert cs.log_loss.error_cost(2, 0.01) == pytest.approx(-np.log(0.01)), "all were certain"
         assert {get_metric(name).error_cost(2) for name in EVERY if name not in ("brier", "log_loss")} == {0.0}
 
 
