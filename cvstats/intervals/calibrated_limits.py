@@ -341,7 +341,7 @@ class calibrated:  # noqa: N801
     safe_upper : bool or "auto"
         Whether the upper limit heeds the limit at the winner's naive score. ``"auto"``: always for rank metrics, losses
         and other decisions than a plain choice, and for others in so far as the winner won more draws than the next
-        configuration (fully at four times as many); True: always; False: never.
+        configuration (fully at four times as many); True: always; False: never, nor what few errors leave open.
 
     References
     ----------
@@ -390,7 +390,6 @@ class calibrated:  # noqa: N801
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
         simple = evidence.kept is None
-        heeded = self.safe_upper is True or (self.safe_upper == "auto" and tuned.safe != "never")
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
         if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
@@ -398,6 +397,8 @@ class calibrated:  # noqa: N801
         first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
         unit = not np.isnan(inflated)
         misses = (1 - scale.forward(evidence.naive)) * first if unit else evidence.errors
+        heeded = self.safe_upper is True or (self.safe_upper == "auto" and (tuned.safe != "never" or not unit))
+        heeded = heeded and not evidence.metric.curve  # a point of a curve is no score
         other = bbc_x(evidence) if refitted else np.nan
         # BBC errs on the low side where some configurations are better than others: BBC-X is the centre for both then.
         counts = tuned.safe == "standing out" and refitted
@@ -413,7 +414,7 @@ class calibrated:  # noqa: N801
             below=max(evidence.estimate, other, key=scale.forward) if counts else evidence.estimate,
             other=other,
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
-            misses=misses if (heeded or not unit) and misses <= RARE else np.nan,
+            misses=misses if heeded and misses <= RARE else np.nan,
             unseen=evidence.unseen,
             lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
         )

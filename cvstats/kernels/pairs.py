@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cvstats.metrics import Metric
 
-TILE = 256  # samples that begin pairs, at a time
+TILE = 256  # samples on either side of a tile of pairs
 CELLS = 2_000_000  # numbers in an intermediate array
 
 
@@ -50,7 +50,8 @@ class PairKernel(Kernel):
         """Return the concordance of some configurations under each row of `weights`: (draw, column)."""
         fast, *sides = self._sides(weights, len(columns) * self.r)
         comparable = self._twice(self.perfect, fast, *sides)
-        step = max(1, CELLS // max(1, self.r * len(weights)))
+        side = min(TILE, len(self.time))
+        step = max(1, CELLS // (self.r * side * max(side, len(weights))))
         parts = [columns[start : start + step] for start in range(0, len(columns), step)]
         return np.concatenate([self._scores(part, comparable, fast, *sides) for part in parts]).T
 
@@ -95,12 +96,19 @@ class PairKernel(Kernel):
         total, beyond = np.zeros((columns, w.shape[1])), np.where(rank > 0, rank, n + 1)
         for start in range(0, n, TILE):
             events = np.flatnonzero(self.event[start : start + TILE]) + start
-            later = self.time[events, None] < self.time[start:]
-            for line, mine, other in zip(total, rank[:, events, None], beyond[:, start:], strict=True):
+            if not events.size:
+                continue
+            mine, time = rank[:, events, None], self.time[events, None]
+            above = np.zeros((columns * len(events), w.shape[1]), w.dtype)
+            for at in range(start, n, TILE):
+                other = beyond[:, None, at : at + TILE]
                 share = (mine > other).astype(w.dtype)
                 share += mine >= other
-                share *= later
-                line += np.einsum("ib,ib->b", share @ w[start:], lead[events], dtype=float)
+                if self.time[at] <= time[-1]:
+                    share *= time < self.time[at : at + TILE]
+                above += share.reshape(len(above), -1) @ w[at : at + TILE]
+            above = above.reshape(columns, len(events), -1)
+            total += np.einsum("cib,ib->cb", above, lead[events], dtype=float)
         return total
 
 

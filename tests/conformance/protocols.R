@@ -220,6 +220,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
     up <- d$labels == d$positive; same <- outer(d$folds[, 1], d$folds[, 1], "==") & outer(up, !up); p <- d$pred[, best, 1]
     sum((outer(p, p, ">") + 0.5 * outer(p, p, "=="))[same]) / sum(same)
   }
+  counts <- !loss && metric != "auc" && regime == "cv"; above <- if (counts) max(kappa, if (r_of(d) > 1) 0.9 * 1.5 else 1.5) else kappa  # of the upper limit
   lift <- if (is.nan(within)) 0 else max((within - naive) / (1 - naive), 0)
   limits <- function(level) {
     t <- qt((1 + level) / 2, N - 1)
@@ -237,10 +238,13 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
     n_eff <- min(most, max(sum(theta * (1 - theta)) / sum(v), 1), max(sum(win * theta * (1 - theta)) / sum(win * v), 1))
     size <- function(c, kappa, psi) { c <- min(max(c, 1 / (2 * n_eff)), 1 - 1 / (2 * n_eff)); c * (1 - c) / (kappa * c * (1 - c) / n_eff + psi * vs) }
     centre <- up(estimate)
-    both <- wilson(centre, size(centre, kappa, psi), t)
-    if (centre * n_eff < 1) both[1] <- 0                           # less than one hit may as well be none
-    if (regime == "cv") both[2] <- max(both[2], wilson(up(x), size(up(x), kappa, psi), t)[2])
+    below <- if (counts) max(centre, up(x)) else centre             # the centre of the lower limit
+    both <- c(min(wilson(below, size(below, kappa, psi), t)[1], centre), wilson(centre, size(centre, above, psi), t)[2])
+    if (below * n_eff < 1) both[1] <- 0                            # less than one hit may as well be none
+    if (regime == "cv") both[2] <- max(both[2], wilson(up(x), size(up(x), above, psi), t)[2])
     if (share > 0) { c2 <- up(bbc + share * (naive - bbc)); both[2] <- max(both[2], wilson(c2, n_eff / inflate, t)[2]) }
+    errors <- (1 - up(naive)) * n_eff                              # few of them have Poisson's limit
+    if (!isFALSE(safe) && regime == "cv" && errors <= 3) both[2] <- max(both[2], 1 - qgamma((1 - level) / 2, errors) / n_eff)
     both[2] <- both[2] + lift * (1 - both[2])
     ends <- sort(up(both))
     c(ends, sqrt(centre * (1 - centre) / size(centre, kappa, psi)))
