@@ -19,7 +19,8 @@ from cvstats.resample import given_draws, make_draws, unit_count
 
 from .contrasts import check_draws
 
-BLOCK = 32  # draws compared at a time
+BLOCK = 32  # draws compared at a time, more of few columns
+CELLS = 50_000  # numbers of a block that stay in the cache
 
 
 def best_set(
@@ -150,7 +151,7 @@ def distances(
         return gap, nothing, nothing, nothing
     centred = table - table.mean(axis=0)
     centred *= np.sqrt(units / max(units - 1, 1))
-    error = spreads(centred, np.array([np.argmin(gap)]))[0]
+    error = spreads(centred, np.array([np.argmin(gap)]), squared(centred))[0]
     # the variance if the two were equal, as in a score test: the gap itself counts as noise. With s alone, pairs that
     # happen to have a small s leave too often (measured: .08 to .17 instead of .05 for N up to 100)
     null_error = np.sqrt(error**2 + gap**2 / units)
@@ -174,10 +175,12 @@ def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
     """
     leader, order = centred.argmax(axis=1), np.argsort(statistic, kind="stable")
     nearest, draws, above = statistic[order], np.argsort(leader), np.zeros(len(order), int)
-    for start in range(0, len(draws), BLOCK):
-        rows = draws[start : start + BLOCK]
+    square = squared(centred)
+    block = max(BLOCK, CELLS // max(1, len(order)))
+    for start in range(0, len(draws), block):
+        rows = draws[start : start + block]
         leaders, which = np.unique(leader[rows], return_inverse=True)
-        part, own = centred[rows], spreads(centred, leaders)[which]
+        part, own = centred[rows], spreads(centred, leaders, square)[which]
         np.subtract(part.max(axis=1, keepdims=True), part, out=part)
         part[own <= 0] = 0.0
         own[own <= 0] = 1.0
@@ -189,10 +192,14 @@ def step_down(centred: np.ndarray, statistic: np.ndarray) -> np.ndarray:
     return p_value
 
 
-def spreads(centred: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def squared(centred: np.ndarray) -> np.ndarray:
+    """Return the sum of squares of every column."""
+    return np.asarray(np.einsum("ij,ij->j", centred, centred))
+
+
+def spreads(centred: np.ndarray, columns: np.ndarray, square: np.ndarray) -> np.ndarray:
     """Return the standard error of the difference between each of `columns` and every column; rounding becomes 0."""
-    variance = np.einsum("ij,ij->j", centred, centred)
-    total = variance[columns][:, None] + variance
+    total = square[columns][:, None] + square
     squares = np.take(centred, columns, axis=1).T @ centred
     squares *= -2
     squares += total
