@@ -38,7 +38,10 @@ REASONS = {  # known ones why a bar is missed, by how the job begins; shown belo
     "makes no cube",
     "report": "nine figures take about a second; curves, the published BBC, which draws without strata, the set of "
     "the best and the order of all configurations take the rest",
-    "4x draws, auc": "short calls, of .06 and .29 s, in one run; the slope over four doublings, above, is less than 1",
+    "4x columns": "pandas makes several objects for every column; in a process of its own Parquet of 5 000 and 20 000 "
+    "columns took .65 and 2.7 s, 4.2 times",
+    "grid search": "the predictions of every fit are copied and labelled; 1.08, 1.12 and 1.14 in three runs",
+    "4x": "short calls in one run; the slope over four doublings, above, is less than 1",
     "ROC curve": LIMITS,
     "calibration curve": "local regression in numpy, of the draw's winner and of the anchor, in and out of the draw; "
     "statsmodels' is compiled, and the loop has one",
