@@ -38,11 +38,13 @@ class Draws:
     ----------
     n, times : number of samples, and of draws.
     total : upper bound of the weight of a draw.
+    strata : (n,) codes within which units are drawn, if any.
     """
 
     n: int
     times: int
     total: float
+    strata: np.ndarray | None = None
     _part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
     _memory: Draws | None = None  # the same draws, remembered
 
@@ -200,7 +202,7 @@ class Memory(Draws):
     """Draws that are made but once, piece by piece."""
 
     def __init__(self, draws: Draws) -> None:
-        self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
+        self.draws, self.n, self.times, self.total, self.strata = draws, draws.n, draws.times, draws.total, draws.strata
         self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:

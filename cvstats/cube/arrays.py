@@ -320,10 +320,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
 
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
-    """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
-    check_form(cube)
-    if cube.chunks is not None:
-        raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    """Return a whole cube in memory as one problem, batch dims folded into the columns."""
     data = problem_on(cube, metric, look=False)
     gaps = check_values(data.p, data.kind, data.n_classes, metric=data.finite, samples=cube["sample"].values)
     return replace(data, gaps=gaps)
@@ -337,9 +334,9 @@ def report_on(data: Problem) -> Report:
     return Report(None, np.full(m, n), np.zeros(m, int))
 
 
-def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
+def coverage(cube: xr.DataArray) -> Problem:
     """Return the problem of a cube without batch dims with what is missing; takes a pass over data on dask."""
-    return surveyed(problem_on(cube, compete=compete))
+    return surveyed(problem_on(cube))
 
 
 def surveyed(data: Problem) -> Problem:

@@ -20,7 +20,7 @@ from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
-from cvstats.select import Select, needs_std_error, select_best
+from cvstats.select import Select, choose, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, finished
 from .common import final_choice, warn_once
@@ -336,13 +336,11 @@ class Race:
         """Return the configuration that `select` takes on the predictions so far."""
         scores, error = np.full((2, len(data.eligible)), np.nan)
         scores[data.eligible] = plain
-        if np.isnan(scores).all():
+        if np.isnan(plain).all():
             return -1
-        needed = needs_std_error(self.select)
-        if needed:
+        if needs_std_error(self.select):
             error[data.eligible] = np.nanstd(scored(self.metric, data, draws)[1][0], axis=0, ddof=1)
-        given = {"std_error": error if needed else None, "complexity": data.complexity}
-        return int(self.select(scores, direction=self.metric.direction, **given))
+        return choose(data, scores, self.metric.direction, self.select, error).index
 
 
 def _check_threshold(threshold: object) -> float:
