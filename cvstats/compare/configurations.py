@@ -77,7 +77,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
                 f"pick one with .isel({dim}=0), or use contrast(), which averages over them."
             )
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         data = problem_on(part, accuracy, look=False)
         p = data.read("label")[..., 0]
         seen = ~np.isnan(p).any(axis=1)

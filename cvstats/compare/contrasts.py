@@ -166,7 +166,7 @@ def contrast(
     plain_choice = chooser is bound and all(one.plain for one in rules)
     single, refitted = plain_choice and len(ours) == 1 and len(theirs) == 1, regime == "cv"
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         pair, inside = _common(part, ours, theirs)
         weights = _draws(pair, stand_in(chooser, [bound], rules[0].adjust), draws, times, seed, strata)
         units = unit_count(pair, np.ones(pair.sizes["sample"], bool))

@@ -331,7 +331,7 @@ def report_on(data: Problem) -> Report:
     n, m = data.p.shape[-3:-1]
     if check_values(data.p, data.kind, data.n_classes, metric=data.finite):
         return report(data)
-    return Report(None, np.full(m, n), np.zeros(m, int))
+    return Report(np.ones(n, bool), np.full(m, n), np.zeros(m, int))
 
 
 def coverage(cube: xr.DataArray) -> Problem:
@@ -403,6 +403,8 @@ def batch_dims(cube: xr.DataArray) -> list[Hashable]:
     return [dim for dim in cube.dims if dim not in CORE]
 
 
-def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, other: xr.DataArray | None = None) -> Labelled:
-    """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
-    return function(cube, other) if CORE.issuperset(cube.dims) else map_along(batch_dims(cube), function, cube, other)
+def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, *others: xr.DataArray | None) -> Labelled:
+    """Return ``function(cube, *others)`` for every combination of batch dims, put together along them."""
+    if CORE.issuperset(cube.dims):
+        return function(cube, *others)
+    return map_along(batch_dims(cube), function, cube, *others)

@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats._check import warn
 from cvstats.cube.arrays import coverage, problem_on
 from cvstats.intervals import Evidence
-from cvstats.judge import Decision, Outcome, Rules, decide
+from cvstats.judge import Decision, Outcome, Rules, Verdict, decide
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, never_chooses, score
 from cvstats.resample import Draws, make_draws
@@ -42,11 +42,8 @@ class Case:
     """How one metric judges, draw by draw and in the end."""
 
     evidence: Evidence
-    value: np.ndarray  # (draw,) NaN where undefined
+    verdict: Verdict
     pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
-    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
-    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
 
 
 def warn_once(function: str, notes: list[str]) -> None:

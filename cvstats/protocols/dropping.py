@@ -107,11 +107,11 @@ def bbcd(
         (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
     )
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
         alive, replay = race.replay(race.draws(part, None, asked.times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
-        run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
+        run = bootstrap_run(kept, asked, own.isel(configuration=alive))
         out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
         cost = found.sign * (full.value - run.choice.value)
@@ -182,7 +182,7 @@ def drop_configurations(
     least = check_count(min_predictions, "min_predictions", minimum=0)
     times, seed = check_count(times, "times"), entropy(rng)
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         race = Race(part, found, select)
         alive = race.trained.all(axis=0)
         if not alive.any():

@@ -120,11 +120,7 @@ def ncv(
     asked = _Asked(bound, average, undefined, bound.direction if inner is not None else criterion_direction)
     notes: list[str] = []
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        assert own is not None
-        return _one(part, own, asked, notes)
-
-    out = listened(notes, lambda: map_batches(one, cube, chooser))
+    out = listened(notes, lambda: map_batches(lambda part, own: _one(part, own, asked, notes), cube, chooser))
     warn_once("ncv", notes)
     kind = {"inner_kind": inner_kind} if criterion is None else {"criterion_direction": criterion_direction}
     call = call_text("ncv", metric=bound.name, **kind, average=average, undefined=said(undefined))

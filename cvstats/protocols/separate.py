@@ -348,7 +348,7 @@ def _estimates(
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         errors = class_errors(own_partner(part) if classical else part, bound, names, times, seed)
         classes = np.array(names, dtype=object)
         out = _summary(errors, classes, table, level, wilson=binary(bound), classical=classical, notes=notes)

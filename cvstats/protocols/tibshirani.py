@@ -71,8 +71,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
     check_average("fold", undefined)
     by_fold = fold_scores(cube, bound, undefined)
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        assert own is not None
+    def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
         if undefined == "skip":
             values = values[:, ~np.isnan(values).all(axis=0)]

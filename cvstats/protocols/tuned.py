@@ -254,7 +254,7 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
             f"{cube.sizes.get('repeat', 1)}. Use winner() or bbc() for one."
         )
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         choice = final_choice(part.isel(repeat=[0]), found, average=average)
         scores = score(part.isel(repeat=slice(1, None)), found, average=average)
         estimate = float(scores[choice.index]) if choice.index >= 0 else np.nan
