@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,19 +105,13 @@ def _auc(order: list[int], last: list[bool] | None, cut: int, rows: list[np.ndar
     out[:] = 0
     below, gain, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
     add, multiply = np.add, np.multiply
-    run: Any = None  # weight of the run of positives at hand
-    for row in order:
-        if row < cut:
-            run = rows[row] if run is None else add(run, rows[row], gain)
+    for positive, run in groupby(order, cut.__gt__):
+        if positive:
+            multiply(_total(list(run), rows, gain), below, product)
+            add(out, product, out)
         else:
-            if run is not None:
-                multiply(run, below, product)
-                add(out, product, out)
-                run = None
-            add(below, rows[row], below)
-    if run is not None:
-        multiply(run, below, product)
-        add(out, product, out)
+            for row in run:
+                add(below, rows[row], below)
     add(out, out, out)
     start = 0
     for place, ends in enumerate(last or ()):
