@@ -118,11 +118,19 @@ class Analysis:
     @property
     def labelled(self) -> bool:
         """Whether the predictions say which class, so that class errors exist."""
-        return class_names(self.cube) is not None and ("threshold" in self.cube.coords or self._kind != "score")
+        return class_names(self.cube) is not None and ("threshold" in self.cube.coords or self.kind != "score")
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
+        """What the predictions are."""
         return str(self.cube.coords["kind"].item())
+
+    @property
+    def cut(self) -> str:
+        """Above which threshold predictions are positive, in words, where they are."""
+        found = None if self.decision is None else self.decision.get("threshold")
+        found = self.cube.coords.get("threshold") if found is None else found
+        return f"positive above {float(found):.4g}" if found is not None and "positive" in self.cube.coords else ""
 
     @cached_property
     def population(self) -> xr.Dataset | None:

@@ -100,9 +100,4 @@ def _metrics(analysis: Analysis) -> list[str]:
 
 def _output(analysis: Analysis) -> str:
     words = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
-    text = words[str(analysis.cube.coords["kind"].item())]
-    cut = analysis.decision["threshold"] if analysis.decision is not None and "threshold" in analysis.decision else None
-    cut = analysis.cube.coords.get("threshold") if cut is None else cut
-    return (
-        f"{text}, positive above {float(cut):.4g}" if cut is not None and "positive" in analysis.cube.coords else text
-    )
+    return words[analysis.kind] + (f", {analysis.cut}" if analysis.cut else "")

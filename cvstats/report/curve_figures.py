@@ -19,34 +19,30 @@ from .page import Block, Drawing
 
 CURVE_CELLS = 5e6  # predictions beyond which the report draws no curves
 
-CURVES: dict[str, tuple[str, Callable[..., xr.Dataset], Callable[..., Any], str, str]] = {
-    "roc": ("score probability", roc_curve, plot_roc, "ROC curve", "sensitivity against the false positive rate"),
+CURVES: dict[str, tuple[Callable[..., xr.Dataset], Callable[..., Any], str]] = {
+    "roc": (roc_curve, plot_roc, "ROC curve: sensitivity against the false positive rate."),
     "calibration": (
-        "probability",
         calibration_curve,
         plot_calibration,
-        "Calibration",
-        "how often the event happens, against the probability that was predicted",
+        "Calibration: how often the event happens, against the probability that was predicted.",
     ),
     "decision": (
-        "probability",
         decision_curve,
         plot_decision,
-        "Decision curve",
-        "net benefit against the threshold probability, beside treating all and none",
+        "Decision curve: net benefit against the threshold probability, beside treating all and none.",
     ),
 }
 
 
 def curve_blocks(analysis: Analysis) -> list[Block]:
     """Return the curves that predictions of two classes allow, chosen as the winner is and corrected by fewer draws."""
-    cube, kind = analysis.cube, str(analysis.cube.coords["kind"].item())
+    cube = analysis.cube
     if "positive" not in cube.coords or cube.chunks is not None or cube.size > CURVE_CELLS:
         return []
     times, made = min(analysis.times, FEW_DRAWS), list[Block]()
     how = {"times": times, "rng": analysis.seed, "level": analysis.level}
-    for name, (kinds, compute, plot, title, words) in CURVES.items():
-        if kind not in kinds.split():
+    for name, (compute, plot, caption) in CURVES.items():
+        if analysis.kind not in ("probability", *(["score"] if compute is roc_curve else [])):
             continue
         try:
             shared = analysis.first_draws if compute is roc_curve else analysis.first_plain_draws
@@ -54,7 +50,7 @@ def curve_blocks(analysis: Analysis) -> list[Block]:
         except InputError:  # such as a metric of the user that no list takes
             continue
         if np.isfinite(curve["estimate"].values).any():
-            made.append(_drawing(name, curve, plot, f"{title}: {words}."))
+            made.append(_drawing(name, curve, plot, caption))
     chosen = "Judged" if analysis.single else f"Chosen by {analysis.name} again in each draw and judged"
     note = (
         f"{chosen} on the samples left out of {count(times)} draws; the dashed line is what plain cross-validation "

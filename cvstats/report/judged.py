@@ -49,7 +49,7 @@ def survival_blocks(analysis: Analysis) -> list[Block]:
         return []
     times = np.ravel(cube["horizon"].values)[:MOST_TIMES].tolist() if "horizon" in cube.coords else []
     metrics: list[str | Metric] = [metric for metric in metric_set(cube) if getattr(metric, "time", None) in times]
-    calibrated = bool(times) and str(cube.coords["kind"].item()) == "probability"
+    calibrated = bool(times) and analysis.kind == "probability"
     if calibrated:
         metrics += [survival_observed_expected(time) for time in times]
     if not metrics:
@@ -75,4 +75,4 @@ def survival_blocks(analysis: Analysis) -> list[Block]:
                 )
             )
     note = f"One decision, the choice by {analysis.name}, judged at each time." if not analysis.single else ""
-    return [*([note] if note else []), judged_table(found, analysis.percentage, "By time", "times"), *drawn]
+    return [note, judged_table(found, analysis.percentage, "By time", "times"), *drawn]
