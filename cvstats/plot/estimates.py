@@ -67,8 +67,7 @@ def plot_intervals(
         label = plain(results["method"].values[()]) if "method" in results.coords else "estimate"
         results = results.drop_vars("method", errors="ignore").expand_dims(method=[label])
     rows = results.sizes["method"]
-    ax = style.axes(ax, 6.8, 0.9 + 0.42 * rows, rows=rows)
-    shades = palette()
+    ax, shades = style.axes(ax, 6.8, 0.9 + 0.42 * rows, rows=rows)
     at = np.arange(rows)
     blank = np.full(rows, np.nan)
     estimate, low, high, naive = (
@@ -98,8 +97,7 @@ def plot_intervals(
         right.set_yticks(range(len(texts)), texts)
         right.tick_params(length=0, labelsize=NOTE)
         right.spines["right"].set_visible(False)
-    pad = style.legend(ax, above=4)
-    return finished(ax, title, x=_metric_label(results), grid="x", pad=pad)
+    return finished(ax, title, x=_metric_label(results), grid="x", above=4)
 
 
 def _number_texts(results: xr.Dataset) -> list[str]:
@@ -177,7 +175,7 @@ def plot_win_rates(
     if rest:
         dashed: dict[str, Any] = {"facecolor": shades.paper, "edgecolor": shades.muted, "ls": (0, (3, 2))}
         bars.append((words.several(len(rest), "other"), float(rate[rest].sum()), dashed))
-    ax = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)), rows=len(bars))
+    ax, _ = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)), rows=len(bars))
     wide = style.width_of(ax) > style.ROOMY  # else there is no room for words beside the bars
     for row, (_, value, look) in enumerate(bars):
         ax.barh(row, value, height=0.62, lw=1, **look)
@@ -227,8 +225,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     'number of configurations tried'
     """
     style.drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
-    ax = style.axes(ax, 6.4, 3.4)
-    shades = palette()
+    ax, shades = style.axes(ax, 6.4, 3.4)
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
     ax.fill_between(x, naive, honest, color=shades.rule, alpha=0.55, lw=0, label="optimism")
@@ -243,8 +240,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
         text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
         beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=NOTE, **beside)
-    pad = style.legend(ax, above=3)
-    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=pad)
+    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", above=3)
 
 
 def _count_ticks(ax: Axes, x: np.ndarray) -> None:
