@@ -58,9 +58,8 @@ def recognise(
     columns: Sequence[str], format: str, hints: Hints, distinct: Callable[..., list[list[str]]] = lambda *columns: [[]]
 ) -> Reading:
     """Return how a table is read; raise when no layout fits or several. `distinct` returns the values of columns."""
-    shown = ", ".join(clipped(name) for name in columns[:12]) + (
-        f" and {len(columns) - 12} more" if len(columns) > 12 else ""
-    )
+    more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
+    shown = ", ".join(map(clipped, columns[:12])) + more
     if format != "auto":
         check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
         if format not in LAYOUTS:
@@ -80,8 +79,8 @@ def recognise(
         raise InputError(f"the columns fit several layouts; say which: {choices}. Found {shown}.")
     if found:
         reading = _spelled(found[0], columns, "by its column names")
-        more = missing_roles(columns) if found[0].name == "long" and not hints.mapped else {}
-        return replace(reading, columns={**more, **reading.columns}, how=GUESSED) if more else reading
+        roles = missing_roles(columns) if found[0].name == "long" and not hints.mapped else {}
+        return replace(reading, columns={**roles, **reading.columns}, how=GUESSED) if roles else reading
     _refuse_scores(columns)
     likely = guess(columns, distinct, hints)
     if likely:
@@ -124,9 +123,7 @@ def _spelled(layout: Layout, columns: Sequence[str], how: str) -> Reading:
 
 
 def _closest(columns: Sequence[str]) -> str:
-    shares = {
-        layout: 1 - len(layout.missing(columns)) / len(layout.needs) for layout in LAYOUTS.values() if layout.needs
-    }
+    shares = {one: 1 - len(one.missing(columns)) / len(one.needs) for one in LAYOUTS.values() if one.needs}
     best = max(shares, key=lambda layout: shares[layout])
     if shares[best] < 0.5:
         return ""

@@ -45,9 +45,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             f"the table has both 'prediction' and {show(by_class)}: give one value per prediction or one per class, "
             "or say which with columns={'prediction': ...}."
         )
-    values: dict[Any, str] = (
-        {None: "prediction"} if "prediction" in columns else {c[len(PREFIX) :]: c for c in by_class}
-    )
+    values: dict[Any, str] = {name[len(PREFIX) :]: name for name in by_class} or {None: "prediction"}
     if len(values) == 1 and plain(next(iter(values)) or "") in ONE:
         values = {None: by_class[0]}
     truth = truth_column(frame, hints, "long")
@@ -197,7 +195,6 @@ def _write_rows(frame: pd.DataFrame, file: IO[str], separator: str) -> None:
         columns = []
         for name in frame.columns:
             values = guarded(part[name].tolist())
-            columns.append(
-                [None if value != value else value for value in values] if part[name].isna().any() else values
-            )
+            gone = part[name].isna().any()
+            columns.append([None if value != value else value for value in values] if gone else values)
         writer.writerows(zip(*columns, strict=True))

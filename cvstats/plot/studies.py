@@ -218,9 +218,8 @@ def plot_coverage(
     }
     if x is None:
         dims = share.dims or ("method",)
-        parts = [
-            [name if dim == "method" else f"{dim} {name}" for name in style.line_names(study, dim, 20)] for dim in dims
-        ]
+        before = {dim: "" if dim == "method" else f"{dim} " for dim in dims}
+        parts = [[before[dim] + name for name in style.line_names(study, dim, 20)] for dim in dims]
         names = [short(", ".join(row)) for row in product(*parts)]
         ax, shades = axes(ax, 6.4, 0.9 + 0.34 * len(names), rows=len(names))
         rows, middle, half = np.arange(len(names)), share.values.ravel(), error.values.ravel()

@@ -246,7 +246,5 @@ def lines_of(table: xr.Dataset, variable: str, argument: str, *shown: str) -> li
 def line_names(table: xr.Dataset, dim: Hashable, longest: int = 30) -> list[str]:
     """Return the names along a dim as a figure shows them; methods in words."""
     words = method_words if dim == "method" else str
-    labels = (
-        labels_of(table, dim) if dim in table.dims else [table["method"].item() if "method" in table.coords else ""]
-    )
-    return [short(words(name), longest) for name in labels]
+    alone = table["method"].item() if "method" in table.coords and dim not in table.dims else ""
+    return [short(words(name), longest) for name in (labels_of(table, dim) if dim in table.dims else [alone])]

@@ -73,9 +73,7 @@ class Analysis:
     """
 
     cube: xr.DataArray
-    asked: str | Metric | Sequence[str | Metric] | None = (
-        None  # one metric or several; by default by the kind of labels
-    )
+    asked: str | Metric | Sequence[str | Metric] | None = None  # metrics; by default by the kind of labels
     inner: xr.DataArray | None = None
     regime: str = "cv"
     times: int = 1000
@@ -341,6 +339,12 @@ class Analysis:
     def limits(self, result: xr.Dataset) -> str:
         """Return ``0.86 to 0.96``, or an empty string without an interval."""
         return limits_text(result, self.places)
+
+    @property
+    def estimated(self) -> str:
+        """The recommended estimate and its interval, in words."""
+        limits = self.limits(self.winner)
+        return self.number(self.winner["estimate"]) + (f" ({self.percentage} interval {limits})" if limits else "")
 
     @property
     def percentage(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cvstats.tables.render import Cell
-from cvstats.tables.words import count, metric_words, printable, several
+from cvstats.tables.words import capital, count, metric_words, printable, several
 
 from .analysis import Analysis
 from .page import Listing
@@ -20,7 +20,6 @@ AUTHOR = "For the authors to write."
 def answers(analysis: Analysis) -> dict[str, str]:
     """Return what is known of each item, by its number."""
     design, best = analysis.design, analysis.winner
-    limits = analysis.limits(best)
     classes = ", ".join(f"{count(n)} {printable(name)}" for name, n in list(design.classes.items())[:8])
     events = classes or (f"{count(design.events)} events" if design.events is not None else "")
     known = {
@@ -34,22 +33,19 @@ def answers(analysis: Analysis) -> dict[str, str]:
         "15": f"Predictions are {_output(analysis)}.",
         "18f": "This analysis: cvstats, command and seed under \u201cTo reproduce\u201d. Add the code of the models.",
         "21": f"{several(design.predicted, 'sample')}{f', {events}' if events else ''}.",
-        "23a": f"{analysis.name[:1].upper() + analysis.name[1:]} {analysis.number(best['estimate'])}"
-        f"{f' ({analysis.percentage} interval {limits})' if limits else ''}; plain cross-validation "
+        "23a": f"{capital(analysis.name)} {analysis.estimated}; plain cross-validation "
         f"{analysis.number(best['naive'])}. Further metrics, subgroups and curves: where they are shown.",
     }
     if design.classes:
         known["13"] = f"Class sizes: {classes}. Nothing was rebalanced here; say whether training was."
     if analysis.subgroup is not None:
-        known["14"] = known["23b"] = (
-            f"Performance within each {printable(analysis.subgroup)} is in the table of the decision."
-        )
+        levels = f"Performance within each {printable(analysis.subgroup)} is in the table of the decision."
+        known |= {"14": levels, "23b": levels}
     if design.groups:
         known["12d"] = f"Samples come in {count(design.groups)} groups, which were resampled whole."
     if analysis.adjust is not None:
-        known["12f"] = known["24"] = (
-            "What was adjusted after choosing was learned again in every draw; values are shown above."
-        )
+        learned = "What was adjusted after choosing was learned again in every draw; values are shown above."
+        known |= {"12f": learned, "24": learned}
     missing = design.samples - design.predicted
     known["11"] = f"{several(missing, 'sample')} without a prediction{' were left out' if missing else ''}. "
     known["11"] += "Say how missing predictors and outcomes were handled."

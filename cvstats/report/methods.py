@@ -212,9 +212,7 @@ def _constants(analysis: Analysis) -> str:
     parts = analysis.winner.get("calibration")
     if parts is None or parts.ndim != 1:
         return ""
-    known = {
-        str(name): float(value) for name, value in zip(parts["calibration_part"].values, parts.values, strict=True)
-    }
+    known = dict(zip(map(str, parts["calibration_part"].values), map(float, parts.values), strict=True))
     df = f"t on {known['n'] - 1:.0f} degrees of freedom"
     if not _wilson(analysis):
         few = ""
@@ -252,9 +250,8 @@ def _constants(analysis: Analysis) -> str:
 
 
 def _numbers(analysis: Analysis) -> str:
-    best, limits = analysis.winner, analysis.limits(analysis.winner)
-    text = f"The {analysis.which}, {named(best['selected'].item())}, has an estimated {analysis.name} of "
-    text += analysis.number(best["estimate"]) + (f" ({analysis.percentage} interval {limits})" if limits else "")
+    best, who = analysis.winner, named(analysis.winner["selected"].item())
+    text = f"The {analysis.which}, {who}, has an estimated {analysis.name} of {analysis.estimated}"
     if not analysis.single:
         text += f"; its uncorrected cross-validated score is {analysis.number(best['naive'])}"
         text += f", and BBC-CV as published gives {analysis.number(analysis.bbc['estimate'])}"
@@ -284,9 +281,8 @@ def _population(analysis: Analysis) -> Iterator[str]:
     if found is None:
         return
     mine = found.isel(configuration=analysis.chosen)
-    errors = [
-        f"{class_text(mine, at)} among {named(name)}" for at, name in enumerate(mine["label_class"].values.tolist())
-    ]
+    names = enumerate(mine["label_class"].values.tolist())
+    errors = [f"{class_text(mine, at)} among {named(name)}" for at, name in names]
     corrected = "" if analysis.single else " (not corrected for selection)"
     yield f"The error of the {analysis.which} is {' and '.join(errors)}{corrected}."
     if "estimate" not in mine:

@@ -16,14 +16,13 @@ from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.protocols import PROTOCOLS
 from cvstats.tables import bind
 from cvstats.tables.render import Cell
-from cvstats.tables.words import count, method_words, metric_words, percent, printable
+from cvstats.tables.words import capital, count, method_words, metric_words, percent, printable
 
 from .analysis import Analysis
 from .checklist import checklist_table
-from .curve_figures import curve_blocks
 from .design import read_facts
 from .families import FAMILIES, family_blocks
-from .judged import judged_table, survival_blocks
+from .judged import curve_blocks, judged_table, survival_blocks
 from .methods import paragraph, references_of
 from .page import Block, Copied, Drawing, Listing, Page, Rows, section
 from .population import population_blocks
@@ -132,8 +131,7 @@ def method_table(analysis: Analysis) -> Listing:
                 Cell(known.judges),
             ]
         )
-    unit = analysis.name[0].upper() + analysis.name[1:]
-    head = ["Method", unit, f"{analysis.percentage} interval", "Optimism", "Chooses on", "Judges on"]
+    head = ["Method", capital(analysis.name), f"{analysis.percentage} interval", "Optimism", "Chooses on", "Judges on"]
     note = "; ".join(f"{method_words(name)} is not shown: {reason}" for name, reason in analysis.skipped.items())
     numeric = [False, True, True, True, False, False]
     return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
@@ -246,9 +244,8 @@ def cost_of_trying(page: Page) -> list[Block | None]:
 @section("paragraph", "For the methods section")
 def for_the_methods_section(page: Page) -> list[Block]:
     """Return the paragraph in three formats."""
-    text, latex, markdown = (
-        paragraph(page.analysis, kind, page.preprocessing) for kind in ("text", "latex", "markdown")
-    )
+    kinds = ("text", "latex", "markdown")
+    text, latex, markdown = (paragraph(page.analysis, kind, page.preprocessing) for kind in kinds)
     note = "Every choice a reader needs to judge or repeat the analysis"
     return [
         Copied("text-plain", text, "Copy text", note, tag="blockquote"),
