@@ -244,7 +244,7 @@ def _compiled() -> tuple[Template, str, str]:
 
 def _check_preprocessing(preprocessing: str | None) -> None:
     if preprocessing is not None:
-        check_option(preprocessing, tuple(PREPROCESSING), "preprocessing")
+        check_option(preprocessing, PREPROCESSING, "preprocessing")
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:

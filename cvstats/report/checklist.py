@@ -8,12 +8,11 @@ from cvstats.tables.render import Cell
 from cvstats.tables.words import capital, count, metric_words, printable, several
 
 from .analysis import Analysis
+from .methods import TEXTS
 from .page import Listing
 
-REFERENCE = (
-    "Collins, Moons, Dhiman et al. (2024). TRIPOD+AI statement: updated guidance for reporting clinical prediction "
-    "models that use regression or machine learning methods. BMJ 385, e078378. doi:10.1136/bmj-2023-078378"
-)
+REFERENCE: str = TEXTS["references"]["tripod"]
+ITEMS: dict[str, str] = TEXTS["tripod"]  # number -> topic
 AUTHOR = "For the authors to write."
 
 
@@ -50,23 +49,6 @@ def answers(analysis: Analysis) -> dict[str, str]:
     known["11"] = f"{several(missing, 'sample')} without a prediction{' were left out' if missing else ''}. "
     known["11"] += "Say how missing predictors and outcomes were handled."
     return known
-
-
-ITEMS = {
-    "1": "Title", "2": "Abstract", "3": "Background: context, target population, inequalities", "4": "Objectives",
-    "5": "Data: sources and dates", "6": "Participants: setting, eligibility, treatments", "7": "Data preparation",
-    "8": "Outcome: definition, assessment", "9": "Predictors: choice, definition, assessment", "10": "Sample size",
-    "11": "Missing data", "12a": "How data were used", "12b": "Handling of predictors",
-    "12c": "Type of model, building, tuning, internal validation", "12d": "Heterogeneity across clusters",
-    "12e": "Measures of performance", "12f": "Model updating", "12g": "How predictions are calculated",
-    "13": "Class imbalance", "14": "Fairness", "15": "Output of the model", "16": "Training against evaluation",
-    "17": "Ethical approval", "18a-e": "Funding, conflicts, protocol, registration, data", "18f": "Code",
-    "19": "Patient and public involvement", "20": "Participants: flow and characteristics",
-    "21": "Participants and events analysed", "22": "Specification of the model",
-    "23a": "Performance with intervals, also in subgroups",
-    "23b": "Heterogeneity of performance", "24": "Results of updating", "25": "Interpretation", "26": "Limitations",
-    "27": "Usability in the current context",
-}  # fmt: skip
 
 
 def checklist(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
