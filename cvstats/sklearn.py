@@ -208,14 +208,10 @@ class Recorder:
         if split is not None:
             estimator = _asked_once(estimator, X)
             response, classes, values = _answer(estimator, X, self.classes)
-            about: dict[str, Any] = {
-                "family": _family(estimator),
-                "parameters": _simple(estimator.get_params(deep=True)),
-                "response": response,
-                "classes": classes,
-            }
-            key = hashlib.blake2b(repr(sorted(about["parameters"].items())).encode(), digest_size=16)
-            key.update(about["family"].encode())
+            family, parameters = _family(estimator), _simple(estimator.get_params(deep=True))
+            about = {"family": family, "parameters": parameters, "response": response, "classes": classes}
+            key = hashlib.blake2b(repr(sorted(parameters.items())).encode(), digest_size=16)
+            key.update(family.encode())
             write_call(self.folder, key.hexdigest(), split, about, values)
         if self.scorer is None or self.scoring is None:  # the estimator's own
             self.scorer = check_scoring(estimator, scoring=self.scoring)
@@ -341,12 +337,9 @@ def _candidates(models: Any, seed: int | None) -> Iterator[tuple[str, dict[str, 
         for parameters in grid:
             estimator = clone(base).set_params(**parameters)
             if seed is not None:
-                free = {
-                    k: _state(seed)
-                    for k, v in estimator.get_params().items()
-                    if k.endswith("random_state") and v is None
-                }
-                estimator.set_params(**free)
+                own = estimator.get_params().items()
+                free = [name for name, value in own if name.endswith("random_state") and value is None]
+                estimator.set_params(**dict.fromkeys(free, _state(seed)))
             yield str(name), _simple(parameters), estimator
 
 

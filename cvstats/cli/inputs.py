@@ -32,13 +32,8 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     for name in names:
         if not name.exists():
             raise InputError(f"no such file: {str(name)!r}.")
-    arguments: dict[str, Any] = {
-        "format": options.format,
-        "columns": _columns(options.columns),
-        "labels": options.labels,
-        "kind": options.kind,
-        "encoding": options.encoding,
-    }
+    arguments: dict[str, Any] = {name: getattr(options, name) for name in ("format", "labels", "kind", "encoding")}
+    arguments["columns"] = _columns(options.columns)
     source = names[0] if len(names) == 1 else names
     if options.positive is None:
         return _with_threshold(read_predictions(source, **arguments), options)

@@ -68,6 +68,9 @@ class Parsed:
     iterations: bool = False
 
 
+Parser = Callable[[pd.DataFrame, Hints], Parsed]
+
+
 @dataclass(frozen=True)
 class Layout:
     """How one layout is recognised by its column names, and how it is read.
@@ -84,7 +87,7 @@ class Layout:
     name: str
     title: str
     needs: tuple[str, ...]
-    parse: Callable[[pd.DataFrame, Hints], Parsed]
+    parse: Parser
     lacks: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
     chunked: bool = False
@@ -123,6 +126,19 @@ class Layout:
         if self.missing(columns) or any(matching(lack, columns) for lack in self.lacks):
             return False
         return self.auto(columns, hints)
+
+
+LAYOUTS: dict[str, Layout] = {}
+
+
+def layout(name: str, title: str, **declared: Any) -> Callable[[Parser], Parser]:
+    """Make the decorated function the reader of a layout."""
+
+    def add(parse: Parser) -> Parser:
+        LAYOUTS[name] = Layout(name, title, parse=parse, **declared)
+        return parse
+
+    return add
 
 
 def matching(pattern: str, names: Iterable[str]) -> bool:

@@ -25,7 +25,7 @@ from cvstats.cube.make import as_cube
 from . import _report
 from ._columns import NUMBER, plain
 from ._gate import needed
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, of_values, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Parsed, layout, of_values, truth_column
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)
@@ -36,6 +36,15 @@ DIMS = ("sample", "configuration", "partner", "repeat")
 FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
 
+@layout(
+    "long",
+    "long table (sample, configuration, [partner], [repeat], [fold], prediction or prediction_<class>, label)",
+    needs=("sample", r"prediction(_.+)?"),
+    lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
+    # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
+    knows=(*KEYS, *SETTLED, *TRUTHS),
+    chunked=True,
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Take the columns as they are."""
     columns = list(frame.columns)
@@ -69,18 +78,6 @@ def _constant(column: pd.Series, name: str) -> Any:
     if len(found) > 1:
         raise InputError(f"column {name!r} must hold one value for the whole table; found {show(found)}.")
     return found[0] if len(found) else None
-
-
-LAYOUT = Layout(
-    name="long",
-    title="long table (sample, configuration, [partner], [repeat], [fold], prediction or prediction_<class>, label)",
-    needs=("sample", r"prediction(_.+)?"),
-    lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
-    # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
-    knows=(*KEYS, *SETTLED, *TRUTHS),
-    parse=parse,
-    chunked=True,
-)
 
 
 def plain_text(frame: pd.DataFrame) -> pd.DataFrame:

@@ -210,12 +210,8 @@ def plot_coverage(
     if len(levels) > 1:
         raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
     promised = 100 * float(levels[0]) if len(levels) else np.nan
-    promise: dict[str, Any] = {
-        "color": palette().muted,
-        "lw": 1,
-        "ls": (0, (4, 2)),
-        "label": f"promised: {promised:g}%",
-    }
+    dash, label = (0, (4, 2)), f"promised: {promised:g}%"
+    promise: dict[str, Any] = {"color": palette().muted, "lw": 1, "ls": dash, "label": label}
     if x is None:
         dims = share.dims or ("method",)
         before = {dim: "" if dim == "method" else f"{dim} " for dim in dims}
