@@ -24,12 +24,12 @@ from cvstats.cube import as_cube
 
 from ._gate import opened
 from ._output import removed_on_failure
+from ._rows import RESERVED
 
 DESIGN = "design.npz"
 CALL = re.compile(r"([0-9a-f]{32})-(\d+)\.npy")
 CANDIDATE = re.compile(r"([0-9a-f]{32})\.json")
-RESERVED = {"sample", "configuration", "repeat", "label_class", "label", "fold", "event", "group", "weight", "family",
-            "complexity", "kind", "positive", "threshold", "classes"}  # fmt: skip
+TAKEN = {*RESERVED, "family", "complexity"}  # names that no tuning value may have
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _named(candidates: Sequence[Candidate]) -> tuple[list[str], dict[str, np.nda
         number = all(value is None or (isinstance(value, (int, float)) and value is not True) for value in given)
         none, kind = (np.nan, plain) if number else ("", str)
         column = [none if value is None else kind(value) for value in given]
-        columns[f"param_{key}" if key in RESERVED else key] = np.array(column)
+        columns[f"param_{key}" if key in TAKEN else key] = np.array(column)
     return names, columns
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.arrays import class_names
+from cvstats.cube.arrays import SETTLED, class_names
 from cvstats.cube.make import as_cube
 
 from . import _report
@@ -29,10 +29,9 @@ from ._layout import ROW_NAMES, TRUTHS, Hints, Parsed, layout, of_values, truth_
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)
-SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
 PREFIX = "prediction_"
 ONE = {"oof", "cv", "prob", "proba", "probability", "score", "value", "mean"}  # prediction_<one of these> is no class
-DIMS = ("sample", "configuration", "partner", "repeat")
+DIMS = FIRST[:4]
 FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
 
