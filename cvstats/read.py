@@ -191,7 +191,8 @@ def _read_tables(
     first = readings[0]
     facts |= {"title": first.layout.title, "recognised": first.how, "read_as": read_as}
     if first.how == GUESSED:
-        sys.stderr.write(f"cvstats: {sources[0]}: {_report.as_sentence(read_as)}\n")
+        roles = ", ".join(f"{theirs} as {ours}" for ours, theirs in read_as.items())
+        sys.stderr.write(f"cvstats: {sources[0]}: read {roles}\n")
     return cube, facts
 
 
@@ -540,9 +541,7 @@ def example_cube(name: str = "breast_cancer") -> xr.DataArray:
     extra = {"breast_cancer_inner": ["outer_fold", "repeat"], "breast_cancer_training": ["outer_fold"],
              "breast_cancer_separate": ["partner", "repeat"], "iris": ["repeat", "label_class"]}  # fmt: skip
     dims = ["sample", "configuration", *extra.get(name, ["repeat"])]
-    coords: dict[str, Any] = {
-        key: (key, data.pop(key)) for key in ("sample", "configuration", "label_class") if key in data
-    }
+    coords: dict[str, Any] = {dim: (dim, data.pop(dim)) for dim in (*dims[:2], "label_class") if dim in data}
     coords |= {dim: (dim, np.arange(values.shape[place])) for place, dim in enumerate(dims) if dim not in coords}
     for key in [key for key in data if key not in ("label", "fold")]:
         coords[key.removeprefix("tuning_")] = ("configuration", data[key])

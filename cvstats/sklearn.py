@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ __all__ = ["collect", "record"]
 
 RESPONSES = ("predict_proba", "decision_function", "predict")
 Split = tuple[np.ndarray, np.ndarray]
-Job = tuple[int, int, int, Split]  # candidate, split, inner split (-1: outer), samples
-Done = Sequence[tuple[Job, Any]]  # and what was answered: values, response and classes; or the text of an error
+Job = tuple[int, int, int]  # candidate, split, inner split (-1: outer)
+Answers = Mapping[Job, Any]  # values, response and classes
 About = Sequence[Mapping[str, Any]]  # of every candidate
 
 
@@ -109,19 +109,18 @@ def collect(
     splits = list(_splits(cv, X, labels, cluster, repeats, seed, classifier[0]))
     design = Splits(samples, labels, [test for _, test in splits], cluster)
     design.folds()  # which refuses splits that overlap, before anything is trained
-    jobs: list[Job] = []
-    inside: dict[int, list[Split]] = {}
+    jobs: dict[Job, Split] = {}
+    inside: list[list[Split]] = []
     for number, (train, test) in enumerate(splits):
-        if inner:
-            inside[number] = list(_inner_splits(cv, X, labels, cluster, train, seed, classifier[0]))
-        for candidate in range(len(todo)):
-            jobs.append((candidate, number, -1, (train, test)))
-            jobs.extend((candidate, number, place, pair) for place, pair in enumerate(inside.get(number, ())))
-    done = list(zip(jobs, _trained(todo, jobs, X, labels, n_jobs, progress), strict=True))
-    _warn_failed(todo, done)
-    about = _about(todo, done)
-    cube = _cube_of(design, about, ((one, split, answer) for (one, split, place, _), answer in done if place < 0))
-    return (cube, _inner_cube(cube, design, about, done, inside)) if inner else cube
+        inside.append([*_inner_splits(cv, X, labels, cluster, train, seed, classifier[0])] if inner else [])
+        pairs = {-1: (train, test), **dict(enumerate(inside[-1]))}
+        jobs |= {(one, number, place): pair for one in range(len(todo)) for place, pair in pairs.items()}
+    answers = _trained(todo, jobs, X, labels, n_jobs, progress)
+    about = _about(todo, answers)
+    cube = _cube_of(
+        design, about, {(one, split): answer for (one, split, place), answer in answers.items() if place < 0}
+    )
+    return (cube, _inner_cube(cube, design, about, answers, inside)) if inner else cube
 
 
 def record(path: str | Path, scoring: Any, X: Any, y: Any, cv: Any) -> Recorder:
@@ -209,14 +208,10 @@ class Recorder:
         if split is not None:
             estimator = _asked_once(estimator, X)
             response, classes, values = _answer(estimator, X, self.classes)
-            about: dict[str, Any] = {
-                "family": _family(estimator),
-                "parameters": _simple(estimator.get_params(deep=True)),
-                "response": response,
-                "classes": classes,
-            }
-            key = hashlib.blake2b(repr(sorted(about["parameters"].items())).encode(), digest_size=16)
-            key.update(about["family"].encode())
+            family, parameters = _family(estimator), _simple(estimator.get_params(deep=True))
+            about = {"family": family, "parameters": parameters, "response": response, "classes": classes}
+            key = hashlib.blake2b(repr(sorted(parameters.items())).encode(), digest_size=16)
+            key.update(family.encode())
             write_call(self.folder, key.hexdigest(), split, about, values)
         if self.scorer is None or self.scoring is None:  # the estimator's own
             self.scorer = check_scoring(estimator, scoring=self.scoring)
@@ -342,12 +337,9 @@ def _candidates(models: Any, seed: int | None) -> Iterator[tuple[str, dict[str, 
         for parameters in grid:
             estimator = clone(base).set_params(**parameters)
             if seed is not None:
-                free = {
-                    k: _state(seed)
-                    for k, v in estimator.get_params().items()
-                    if k.endswith("random_state") and v is None
-                }
-                estimator.set_params(**free)
+                own = estimator.get_params().items()
+                free = [name for name, value in own if name.endswith("random_state") and value is None]
+                estimator.set_params(**dict.fromkeys(free, _state(seed)))
             yield str(name), _simple(parameters), estimator
 
 
@@ -387,15 +379,25 @@ def _simple(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trained(
-    todo: Sequence[Any], jobs: Sequence[Job], X: Any, y: np.ndarray, n_jobs: int | None, progress: bool
-) -> list[Any]:
-    """Return what every job answered: values, response and classes; or the text of its error."""
+    todo: Sequence[Any], jobs: Mapping[Job, Split], X: Any, y: np.ndarray, n_jobs: int | None, progress: bool
+) -> Answers:
+    """Return what every job answered that did not fail: values, response and classes. Those that failed are named."""
     from joblib import Parallel, delayed
 
     every = np.unique(y).tolist()
-    calls: Iterator[Any] = (delayed(_fit)(todo[candidate][2], X, y, *pair, every) for candidate, _, _, pair in jobs)
+    calls: Iterator[Any] = (delayed(_fit)(todo[job[0]][2], X, y, *pair, every) for job, pair in jobs.items())
     with ticker("training" if progress else "", len(jobs)) as tick:
-        return [tick(answer) for answer in Parallel(n_jobs=n_jobs, return_as="generator")(calls)]
+        answers = [tick(answer) for answer in Parallel(n_jobs=n_jobs, return_as="generator")(calls)]
+    done = dict(zip(jobs, answers, strict=True))
+    failed = {job: answer for job, answer in done.items() if isinstance(answer, str)}
+    first = next(iter(failed.values()), "")
+    if len(failed) == len(done):
+        raise InputError(f"every candidate failed in every fold; first: {first}")
+    if failed:
+        names = [(todo[one][0], ", ".join(f"{k}={v}" for k, v in todo[one][1].items())) for one, _, _ in failed]
+        shown = show(dict.fromkeys(" ".join(name).strip() for name in names))
+        warn(f"{len(failed)} of {len(done)} fits failed and are NaN ({shown}); first: {first}")
+    return {job: answer for job, answer in done.items() if job not in failed}
 
 
 def _fit(estimator: Any, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray, every: list[Any]) -> Any:
@@ -429,47 +431,33 @@ def _answer(fitted: Any, X: Any, every: Sequence[Any]) -> tuple[str, list[Any] |
     return response, list(every), values
 
 
-def _warn_failed(todo: Sequence[Any], done: Done) -> None:
-    failed = [(job, answer) for job, answer in done if isinstance(answer, str)]
-    if len(failed) == len(done):
-        raise InputError(f"every candidate failed in every fold; first: {failed[0][1]}")
-    if failed:
-        names: dict[str, None] = {}
-        for (candidate, *_), _ in failed:
-            family, parameters, _ = todo[candidate]
-            names[" ".join([family, ", ".join(f"{key}={value}" for key, value in parameters.items())]).strip()] = None
-        warn(f"{len(failed)} of {len(done)} fits failed and are NaN ({show(names)}); first: {failed[0][1]}")
-
-
-def _about(todo: Sequence[Any], done: Done) -> list[dict[str, Any]]:
+def _about(todo: Sequence[Any], answers: Answers) -> list[dict[str, Any]]:
     """Return family, parameters, response and classes of every candidate; one that always failed takes another's."""
     spoken: dict[int, Any] = {}
-    for job, answer in done:
-        if not isinstance(answer, str):
-            spoken.setdefault(job[0], answer[1:])
+    for (candidate, _, _), answer in answers.items():
+        spoken.setdefault(candidate, answer[1:])
     some = next(iter(spoken.values()))
     keys = ("family", "parameters", "response", "classes")
     return [dict(zip(keys, (*todo[i][:2], *spoken.get(i, some)), strict=True)) for i in range(len(todo))]
 
 
-def _cube_of(design: Splits, about: About, answers: Iterable[tuple[int, int, Any]]) -> xr.DataArray:
-    """Return the predictions as a cube, from what each candidate answered in each split, if it did not fail there."""
+def _cube_of(design: Splits, about: About, answers: Mapping[tuple[int, int], Any]) -> xr.DataArray:
+    """Return the predictions as a cube, from what each candidate answered in each split."""
     given: list[dict[int, np.ndarray]] = [{} for _ in about]
-    for candidate, split, answer in answers:
-        if not isinstance(answer, str):
-            given[candidate][split] = answer[0]
+    for (candidate, split), answer in answers.items():
+        given[candidate][split] = answer[0]
     known = [Candidate(**one, predictions=mine) for one, mine in zip(about, given, strict=True)]
     return candidates_cube(design, known)
 
 
 def _inner_cube(
-    cube: xr.DataArray, design: Splits, about: About, done: Done, inside: Mapping[int, Sequence[Split]]
+    cube: xr.DataArray, design: Splits, about: About, answers: Answers, inside: Sequence[Sequence[Split]]
 ) -> xr.DataArray:
     """Return the inner predictions over ``sample, configuration, outer_fold[, repeat]``, with their folds."""
     parts = []
-    for number, pairs in inside.items():
+    for number, pairs in enumerate(inside):
         own = Splits(design.samples, design.labels, [test for _, test in pairs], design.groups)
-        within = ((one, place, answer) for (one, outer, place, _), answer in done if outer == number and place >= 0)
+        within = {(one, place): a for (one, outer, place), a in answers.items() if outer == number and place >= 0}
         parts.append(_cube_of(own, about, within))
     counts = design.folds().max(axis=0) + 1
     if len(set(counts.tolist())) > 1:

@@ -78,12 +78,12 @@ def parser() -> Parser:
         made.add_argument("--debug", action="store_true", help="show the traceback when something fails")
         if made.prog.endswith("verify"):
             made.add_argument("report", metavar="REPORT", help="the page, or its record (.record.json)")
-        for add in (_reading, *groups):
+        for add in groups:
             add(made)
         return made
 
     words = "Write a self-contained HTML report"
-    report = command(words, "report predictions.csv -o report.html", _estimating, _models)
+    report = command(words, "report predictions.csv -o report.html", _reading, _estimating, _models)
     report.add_argument("-o", "--output", metavar="PATH", default="report.html", help="where to (default: %(default)s)")
     _forcing(report)
     report.add_argument("--title", help="heading of the report")
@@ -94,31 +94,29 @@ def parser() -> Parser:
         "splitting), or none; left open in the methods paragraph when omitted",
     )
 
-    command("Print the estimates", "estimate predictions.csv --metric auc --json", _estimating, _models, _output)
+    example = "estimate predictions.csv --metric auc --json"
+    command("Print the estimates", example, _reading, _estimating, _models, _output)
 
     example = 'compare predictions.csv --a family=forest --b "ridge C=1"'
-    compare = command("Compare configurations", example, _estimating, _output)
+    compare = command("Compare configurations", example, _reading, _estimating, _output)
     family = "a configuration, a pattern such as 'svm*', or coordinate=value for a family; repeat to list a family. "
     family += "Without --a and --b: which configurations cannot be excluded as the best"
     compare.add_argument("--a", action="append", metavar="NAME", help=family)
     compare.add_argument("--b", action="append", metavar="NAME", help="what to compare it with; differences are a - b")
 
-    describe = command("Say what is in a file", "describe predictions.csv")
+    describe = command("Say what is in a file", "describe predictions.csv", _reading)
     describe.add_argument("--json", action="store_true", help="as JSON")
 
-    convert = command("Convert any layout to a cube or a long table", "convert caret.csv cube.nc")
+    convert = command("Convert any layout to a cube or a long table", "convert caret.csv cube.nc", _reading)
     convert.add_argument(
         "target", metavar="OUT", help="cube (.nc, .cube) or long table (.csv, .csv.gz, .parquet, .feather)"
     )
     _forcing(convert)
 
-    explain = commands.add_parser(
-        "help", help="Say what a method does, and when not to rely on it", formatter_class=Help
-    )
+    explain = command("Say what a method does, and when not to rely on it", "help winner")
     explain.add_argument("name", metavar="METHOD", help="a function, such as winner or best_set")
-    explain.add_argument("--debug", action="store_true", help="show the traceback when something fails")
 
-    again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv")
+    again = command("Say whether a report follows from the predictions", "verify report.html predictions.csv", _reading)
     again.add_argument("--inner", metavar="FILE", help="cube of inner predictions, if the report was made with them")
     again.set_defaults(format=None, encoding=None)
     return top

@@ -92,9 +92,8 @@ def report(options: argparse.Namespace) -> None:
     reading = {"example": example, **{name: getattr(options, name) for name in ("format", "columns", "encoding")}}
     files = files_of([*options.files, *(name for name in (options.labels, options.inner) if name)])
     command = reproduction(options, analysis)
-    write_report(
-        Page(analysis, options.title, options.preprocessing, command, list(files), reading), target, force=options.force
-    )
+    page = Page(analysis, options.title, options.preprocessing, command, list(files), reading)
+    write_report(page, target, force=options.force)
     clear()
     write(shown)
     write(f"Report: {target}")
@@ -116,14 +115,12 @@ def reproduction(options: argparse.Namespace, analysis: Analysis) -> str:
 def summary(analysis: Analysis) -> str:
     """Return the headline for a terminal, the honest number first."""
     best, design, number = analysis.winner, analysis.design, analysis.number
-    limits, beside = analysis.limits(best), analysis.limits(analysis.bbc)
-    interval = f" ({analysis.percentage} interval {limits})" if limits else ""
     whose = "" if analysis.single else " of the winner"
-    lines = [f"{analysis.name[:1].upper()}{analysis.name[1:]}{whose}: {number(best['estimate'])}{interval}"]
+    lines = [f"{words.capital(analysis.name)}{whose}: {analysis.estimated}"]
     lines.append(f"{'Configuration' if analysis.single else 'Selected'}: {words.printable(best['selected'].item())}")
-    if design.configurations > 1:
+    if not analysis.single:
+        beside, claim, gap = analysis.limits(analysis.bbc), number(best["naive"]), number(best["optimism"])
         paper = number(analysis.bbc["estimate"]) + (f" ({beside})" if beside else "")
-        claim, gap = number(best["naive"]), number(best["optimism"])
         lines.append(f"Plain CV would claim {claim}, optimism {gap}. BBC-CV as published: {paper}.")
     sizes = f"{words.several(design.samples, 'sample')}, {words.several(design.configurations, 'configuration')}"
     lines.append(f"{sizes}, {design.words.split(',')[0]}. Seed {analysis.seed}, {analysis.times} draws.")
@@ -235,7 +232,8 @@ def _show_best(options: argparse.Namespace, found: xr.Dataset) -> None:
         f"{int(found['n_set'])} of {found.sizes['configuration']} configurations cannot be excluded as the best "
         f"{metric} at the {level} level (seed {options.seed}).\n"
     )
-    write(format_table(inside, values=columns, stars=False, digits=words.decimals(found["std_error"].values)))
+    digits = words.places_of(found["std_error"].values, found["estimate"].values)
+    write(format_table(inside, values=columns, stars=False, digits=digits))
     if len(inside) < int(found["n_set"]):
         write(f"... and {int(found['n_set']) - len(inside)} more (--csv lists all)")
 

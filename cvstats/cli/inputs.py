@@ -32,13 +32,8 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     for name in names:
         if not name.exists():
             raise InputError(f"no such file: {str(name)!r}.")
-    arguments: dict[str, Any] = {
-        "format": options.format,
-        "columns": _columns(options.columns),
-        "labels": options.labels,
-        "kind": options.kind,
-        "encoding": options.encoding,
-    }
+    arguments: dict[str, Any] = {name: getattr(options, name) for name in ("format", "labels", "kind", "encoding")}
+    arguments["columns"] = _columns(options.columns)
     source = names[0] if len(names) == 1 else names
     if options.positive is None:
         return _with_threshold(read_predictions(source, **arguments), options)
@@ -54,15 +49,11 @@ def read(options: argparse.Namespace) -> xr.DataArray:
 def check_target(output: str, options: argparse.Namespace) -> None:
     """Raise when the output is something that the command reads, or inside it or around it, or may not be replaced."""
     from cvstats.formats._output import check_output
+    from cvstats.report.record import beside
 
-    target, page = Path(output), options.command == "report"
-    if page:
-        from cvstats.report.record import beside
-
+    page, inputs = options.command == "report", [*options.files, options.labels, getattr(options, "inner", None)]
     for target in [Path(output), *([beside(Path(output))] if page else [])]:
-        for name in [*options.files, options.labels, getattr(options, "inner", None)]:
-            if name is None:
-                continue
+        for name in [name for name in inputs if name is not None]:
             read, write = Path(name).resolve(), target.resolve()
             same = read.exists() and write.exists() and read.samefile(write)  # hard links, names that differ in case
             if same or read == write or read in write.parents or write in read.parents:
@@ -144,6 +135,4 @@ def inner_of(name: str | None) -> xr.DataArray | None:
         return None
     from cvstats.read import read_cube
 
-    if not Path(name).exists():
-        raise InputError(f"no such file: {name!r}.")
     return read_cube(name)

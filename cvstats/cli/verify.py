@@ -6,6 +6,7 @@ import argparse
 import ast
 import re
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +127,8 @@ def _first(gaps: dict[tuple[str, ...], tuple[Any, Any, int]], enough: int) -> st
     """Return the first number that differs in a digit that counts, in words."""
     for path, (then, now, digits) in gaps.items():
         if digits < enough or not enough:
-            return (
-                f"{' / '.join(path)} is {then!r} in the record and {now!r} now; {several(len(gaps), 'number')} differ."
-            )
+            where, total = " / ".join(path), several(len(gaps), "number")
+            return f"{where} is {then!r} in the record and {now!r} now; {total} differ."
     return "these are other predictions, though all numbers come out again."
 
 
@@ -174,8 +174,7 @@ def _altered(analysis: Analysis, record: dict[str, Any], page: str) -> str:
     texts = [BLOCK.sub("", text) for text in (page, again)]
     if record["versions"].get("matplotlib") != now["matplotlib"]:
         texts = [SVG.sub("", text) for text in texts]
-    old, new = (text.splitlines() for text in texts)
-    pairs = zip([*old, *[""] * (len(new) - len(old))], [*new, *[""] * (len(old) - len(new))], strict=True)
+    pairs = zip_longest(*(text.splitlines() for text in texts), fillvalue="")
     at, (line, expected) = next(((at, pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]), (0, ("", "")))
     if not at:
         return ""

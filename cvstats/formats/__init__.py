@@ -1,6 +1,6 @@
 """Layouts of saved predictions in the wild, one small file each.
 
-Every file declares a `Layout`: which column names it is recognised by, what it must not be confused with, and how its
+Every file declares a `layout`: which column names it is recognised by, what it must not be confused with, and how its
 table turns into our own words. Recognition is by column name, never by position. Files whose names begin with an
 underscore hold what the layouts share: reading tables, and assembling the cube.
 """
@@ -16,14 +16,14 @@ from typing import Any
 from cvstats._check import InputError, check_option, clipped, show
 
 from ._columns import plain
-from ._layout import Hints, Layout, Parsed, in_words, matching
+from ._layout import LAYOUTS, Hints, Layout, Parsed, in_words, layout, matching
 from ._roles import advice, guess, missing_roles
 
-__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "recognise"]
+__all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "layout", "recognise"]
 
 READERS = "long wide tidymodels caret mlr3 openml assembled amlb autogluon h2o mljar pycaret weka julearn jadbio"
-DECLARED = [vars(import_module(f".{name}", __name__)).values() for name in READERS.split()]
-LAYOUTS: dict[str, Layout] = {found.name: found for file in DECLARED for found in file if isinstance(found, Layout)}
+for reader in READERS.split():
+    import_module(f".{reader}", __name__)
 # tables that look like results but hold no predictions: what they are, regular expressions that all match a column
 SCORES = r"(?i)(accuracy|auc|roc_auc|kappa|rmse|rsquared|mae|mse|r2|f1|logloss|log_loss|roc|error|score|mcc|brier)"
 NOT_PREDICTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -58,9 +58,8 @@ def recognise(
     columns: Sequence[str], format: str, hints: Hints, distinct: Callable[..., list[list[str]]] = lambda *columns: [[]]
 ) -> Reading:
     """Return how a table is read; raise when no layout fits or several. `distinct` returns the values of columns."""
-    shown = ", ".join(clipped(name) for name in columns[:12]) + (
-        f" and {len(columns) - 12} more" if len(columns) > 12 else ""
-    )
+    more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
+    shown = ", ".join(map(clipped, columns[:12])) + more
     if format != "auto":
         check_option(format, ["auto", *LAYOUTS, "sklearn", "orange"], "format")
         if format not in LAYOUTS:
@@ -80,8 +79,8 @@ def recognise(
         raise InputError(f"the columns fit several layouts; say which: {choices}. Found {shown}.")
     if found:
         reading = _spelled(found[0], columns, "by its column names")
-        more = missing_roles(columns) if found[0].name == "long" and not hints.mapped else {}
-        return replace(reading, columns={**more, **reading.columns}, how=GUESSED) if more else reading
+        roles = missing_roles(columns) if found[0].name == "long" and not hints.mapped else {}
+        return replace(reading, columns={**roles, **reading.columns}, how=GUESSED) if roles else reading
     _refuse_scores(columns)
     likely = guess(columns, distinct, hints)
     if likely:
@@ -124,9 +123,7 @@ def _spelled(layout: Layout, columns: Sequence[str], how: str) -> Reading:
 
 
 def _closest(columns: Sequence[str]) -> str:
-    shares = {
-        layout: 1 - len(layout.missing(columns)) / len(layout.needs) for layout in LAYOUTS.values() if layout.needs
-    }
+    shares = {one: 1 - len(one.missing(columns)) / len(one.needs) for one in LAYOUTS.values() if one.needs}
     best = max(shares, key=lambda layout: shares[layout])
     if shares[best] < 0.5:
         return ""

@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, show, warn
+from cvstats._check import InputError, plain, show, warn
 from cvstats.cube import as_cube
 
 from ._gate import opened
 from ._output import removed_on_failure
+from ._rows import RESERVED
 
 DESIGN = "design.npz"
 CALL = re.compile(r"([0-9a-f]{32})-(\d+)\.npy")
 CANDIDATE = re.compile(r"([0-9a-f]{32})\.json")
-RESERVED = {"sample", "configuration", "repeat", "label_class", "label", "fold", "event", "group", "weight", "family",
-            "complexity", "kind", "positive", "threshold", "classes"}  # fmt: skip
+TAKEN = {*RESERVED, "family", "complexity"}  # names that no tuning value may have
 
 
 @dataclass(frozen=True)
@@ -111,19 +111,14 @@ def candidates_cube(design: Splits, candidates: Sequence[Candidate]) -> xr.DataA
             test = design.tests[split]
             values[test, place, repeats[split]] = _values(np.asarray(raw), candidate.response, kind, known)
     names, tuning = _named(candidates)
+    again = list(range(folds.shape[1])) if folds.shape[1] > 1 else None
+    if again is None:
+        values, folds = values[:, :, 0], folds[:, 0]
     cube = as_cube(
-        values if folds.shape[1] > 1 else values[:, :, 0],
-        design.labels,
-        folds=folds if folds.shape[1] > 1 else folds[:, 0],
-        samples=design.samples.tolist(),
-        configurations=names,
-        repeats=list(range(folds.shape[1])) if folds.shape[1] > 1 else None,
-        classes=classes if wide else None,
-        groups=design.groups,
-        kind=kind,
+        values, design.labels, folds=folds, samples=design.samples.tolist(), configurations=names, repeats=again,
+        classes=classes if wide else None, groups=design.groups, kind=kind, threshold=0.0 if kind == "score" else None,
         positive=known[-1].item() if known is not None and len(known) == 2 else None,
-        threshold=0.0 if kind == "score" else None,
-    )
+    )  # fmt: skip
     return cube.assign_coords({name: ("configuration", column) for name, column in tuning.items()})
 
 
@@ -145,12 +140,11 @@ def _values(raw: np.ndarray, response: str, kind: str | None, classes: np.ndarra
 def _named(candidates: Sequence[Candidate]) -> tuple[list[str], dict[str, np.ndarray]]:
     """Return the name of each candidate, by what tells it from its family, and the tuning values as columns."""
     families = [candidate.family for candidate in candidates]
-    varying: dict[str, dict[str, None]] = {family: {} for family in families}
-    for family, mine in varying.items():
+    varying: dict[str, list[str]] = {}
+    for family in dict.fromkeys(families):
         own = [candidate.parameters for candidate in candidates if candidate.family == family]
-        for key in dict.fromkeys(key for parameters in own for key in parameters):
-            if len({repr(parameters.get(key)) for parameters in own}) > 1:
-                mine[key] = None
+        keys = dict.fromkeys(key for parameters in own for key in parameters)
+        varying[family] = [key for key in keys if len({repr(parameters.get(key)) for parameters in own}) > 1]
     names = []
     for candidate in candidates:
         mine = varying[candidate.family]
@@ -161,9 +155,9 @@ def _named(candidates: Sequence[Candidate]) -> tuple[list[str], dict[str, np.nda
     for key in dict.fromkeys(key for mine in varying.values() for key in mine):
         given = [c.parameters.get(key) if key in varying[c.family] else None for c in candidates]
         number = all(value is None or (isinstance(value, (int, float)) and value is not True) for value in given)
-        column = [np.nan if value is None else value for value in given] if number else None
-        texts = ["" if value is None else str(value) for value in given]
-        columns[f"param_{key}" if key in RESERVED else key] = np.array(texts if column is None else column)
+        none, kind = (np.nan, plain) if number else ("", str)
+        column = [none if value is None else kind(value) for value in given]
+        columns[f"param_{key}" if key in TAKEN else key] = np.array(column)
     return names, columns
 
 
@@ -230,11 +224,7 @@ def _read_design(folder: Path) -> Splits:
 def _order(candidate: Candidate) -> tuple[Any, ...]:
     """Return a key by which numbers sort as numbers and come before text."""
     given = sorted(candidate.parameters.items())
-    number = [isinstance(value, (int, float)) for _, value in given]
-    return candidate.family, [
-        (key, 0, value, "") if is_number else (key, 1, 0.0, str(value))
-        for (key, value), is_number in zip(given, number, strict=True)
-    ]
+    return candidate.family, [(k, 0, v, "") if isinstance(v, (int, float)) else (k, 1, 0.0, str(v)) for k, v in given]
 
 
 def _put(path: Path, write: Any) -> None:

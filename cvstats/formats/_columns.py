@@ -27,9 +27,8 @@ def texts(values: Iterable[Any]) -> list[str]:
             out.append(str(value))
             continue
         value = value.item() if isinstance(value, np.generic) else value
-        out.append(
-            str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
-        )
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+        out.append(str(int(value)) if whole else str(value))
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +68,9 @@ class Parsed:
     iterations: bool = False
 
 
+Parser = Callable[[pd.DataFrame, Hints], Parsed]
+
+
 @dataclass(frozen=True)
 class Layout:
     """How one layout is recognised by its column names, and how it is read.
@@ -83,7 +87,7 @@ class Layout:
     name: str
     title: str
     needs: tuple[str, ...]
-    parse: Callable[[pd.DataFrame, Hints], Parsed]
+    parse: Parser
     lacks: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
     chunked: bool = False
@@ -122,6 +126,19 @@ class Layout:
         if self.missing(columns) or any(matching(lack, columns) for lack in self.lacks):
             return False
         return self.auto(columns, hints)
+
+
+LAYOUTS: dict[str, Layout] = {}
+
+
+def layout(name: str, title: str, **declared: Any) -> Callable[[Parser], Parser]:
+    """Make the decorated function the reader of a layout."""
+
+    def add(parse: Parser) -> Parser:
+        LAYOUTS[name] = Layout(name, title, parse=parse, **declared)
+        return parse
+
+    return add
 
 
 def matching(pattern: str, names: Iterable[str]) -> bool:
@@ -186,17 +203,12 @@ def class_columns(columns: Iterable[str], pattern: str) -> dict[Any, str]:
     return {part[1]: name for name in columns if (part := re.fullmatch(pattern, name))}
 
 
-def like_classes(columns: Iterable[str], classes: Iterable[str]) -> dict[Any, str]:
+def like_classes(columns: Iterable[str], classes: set[str]) -> dict[Any, str]:
     """Return the columns that are named like classes, in whatever case, by class."""
-    names = list(columns)
-    lower: dict[str, list[str]] = {}
-    for name in classes:
-        lower.setdefault(name.lower(), []).append(name)
-    once = {name: found[0] for name, found in lower.items() if len(found) == 1}
-    exact = set(classes)
-    return {
-        name if name in exact else once[name.lower()]: name for name in names if name in exact or name.lower() in once
-    }
+    written = Counter(name.lower() for name in classes)
+    once = {name.lower(): name for name in classes if written[name.lower()] == 1}
+    meant = {name: name if name in classes else once.get(name.lower()) for name in columns}
+    return {label: name for name, label in meant.items() if label is not None}
 
 
 def chosen(classes: dict[Any, str], single: str, hints: Hints) -> dict[Any, str]:
@@ -233,9 +245,8 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
     for name in ("sample", ROW_NAMES):
         if name in frame.columns and frame[name].is_unique:
             return frame[name], "samples are named by the file's row names"
-    return pd.Series(
-        np.arange(len(frame)), index=frame.index
-    ), "the file has no sample ids: samples are numbered by row"
+    numbers = pd.Series(np.arange(len(frame)), index=frame.index)
+    return numbers, "the file has no sample ids: samples are numbered by row"
 
 
 def check_classes(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:

@@ -28,9 +28,8 @@ from ._gate import ARRAYS, most_of, needed, opened, readable
 from ._output import KEPT, replacing
 
 CHUNK_VALUES = 2**20  # predictions per chunk of a file: all samples and repeats of some configurations
-STRUCTURE = re.compile(
-    r"CLASS|NAME|DIMENSION_LIST|REFERENCE_LIST|_Netcdf4\w+|_NCProperties"
-)  # attributes of the format
+# attributes of the format
+STRUCTURE = re.compile(r"CLASS|NAME|DIMENSION_LIST|REFERENCE_LIST|_Netcdf4\w+|_NCProperties")
 PORTION = 6_000_000  # predictions that are worked on at a time
 
 

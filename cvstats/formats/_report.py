@@ -48,11 +48,6 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
     return cube.assign_attrs({ATTR: json.dumps(report)})
 
 
-def as_sentence(read_as: dict[str, str]) -> str:
-    """Return what was read as what, for people."""
-    return f"read {', '.join(f'{theirs} as {ours}' for ours, theirs in read_as.items())}"
-
-
 def _folds(cube: xr.DataArray) -> int:
     """Return the number of folds, of the repeat that has most."""
     if "fold" not in cube.coords:

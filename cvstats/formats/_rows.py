@@ -16,16 +16,17 @@ import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
+from cvstats.cube.arrays import SETTLED
 
 from ._axis import Axis
 from ._columns import constant, first_codes, refuse_unused, splits_in_repeats, texts
 from ._layout import Parsed
+from ._output import FIRST, LAST
 
-KEYS = ("sample", "configuration", "partner", "repeat")
-PER_SAMPLE = ("label", "group", "weight", "event")
+KEYS, PER_SAMPLE = FIRST[:4], LAST  # what names a cell, and what is said of its sample
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
 STEP = 2**15  # rows that are looked at at a time
-RESERVED = {*KEYS, *PER_SAMPLE, "fold", "label_class", "kind", "positive", "threshold", "classes", "prediction"}
+RESERVED = {*FIRST, *LAST, *SETTLED, "label_class", "prediction"}
 
 
 class TableRows:

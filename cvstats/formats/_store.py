@@ -58,13 +58,11 @@ def _on_dask(whole: xr.DataArray, folder: Path, entries: list[Entry]) -> Any:
     blocks = []
     for start, stop in pairwise(edges):
         some = [entry for entry, has in zip(entries, holds[:, start], strict=True) if has]
-        names = {dim: whole.indexes[dim] for dim in whole.dims} | {
-            "configuration": whole.indexes["configuration"][start:stop]
-        }
+        names = {dim: whole.indexes[dim] for dim in whole.dims}
+        names["configuration"] = names["configuration"][start:stop]
         blocks.append(partial(_block, names, whole.dtype, folder, some))
-    return delayed_columns(
-        blocks, np.diff(edges).tolist(), whole.shape, whole.get_axis_num("configuration"), whole.dtype
-    )
+    axis = whole.get_axis_num("configuration")
+    return delayed_columns(blocks, np.diff(edges).tolist(), whole.shape, axis, whole.dtype)
 
 
 def _block(names: dict[Any, pd.Index], dtype: Any, folder: Path, entries: Sequence[Entry]) -> np.ndarray:
@@ -143,9 +141,8 @@ class Sheet:
         clash = known & says & (values != given.values)
         if clash.any():
             first = tuple(np.argwhere(clash)[0])
-            where = ", ".join(
-                f"{dim} {plain(given.indexes[dim][i])!r}" for dim, i in zip(self.dims, first, strict=True)
-            )
+            names = (given.indexes[dim][i] for dim, i in zip(self.dims, first, strict=True))
+            where = ", ".join(f"{dim} {plain(name)!r}" for dim, name in zip(self.dims, names, strict=True))
             both = f"{plain(values[first])!r} in {old} but {plain(given.values[first])!r} in {new}"
             if self.cells:
                 raise InputError(
@@ -279,9 +276,7 @@ def _adds(part: xr.DataArray, raw: bytes, known: Known, folder: Path) -> bool:
     for entry in others:
         other = _load(folder, entry)
         sheet.put(other.isel(_shared(other, cube)), "earlier parts", entry.file)
-    return sheet.put(cube, "the store", "`cube`") or not whole.coords.to_dataset().equals(
-        known.whole.coords.to_dataset()
-    )
+    return sheet.put(cube, "the store", "`cube`") or not whole.coords.equals(known.whole.coords)
 
 
 def compact_store(path: Path) -> None:

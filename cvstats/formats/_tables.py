@@ -129,9 +129,8 @@ def _excel(path: Path) -> Table:
     except ImportError:
         raise InputError(f"{path.name}: {EXCEL}") from None
     with readable(path.name, "Excel workbook is corrupt"):
-        sheets = {
-            name: frame for name, frame in pd.read_excel(path, sheet_name=None, dtype=object).items() if len(frame)
-        }
+        found = pd.read_excel(path, sheet_name=None, dtype=object)
+    sheets = {name: frame for name, frame in found.items() if len(frame)}
     if len(sheets) != 1:
         raise InputError(f"{path.name}: the workbook has {len(sheets)} sheets with rows ({show(sheets)}); keep one.")
     return from_frame(next(iter(sheets.values())), path.name)

@@ -28,10 +28,7 @@ from ._frames import check_header, empty
 from ._layout import ROW_NAMES
 from ._roles import is_id
 
-IDS = re.compile(
-    r"(?i)sample|configuration|repeat|fold|group|label|id2?|\.row|\.config|rowindex|row_ids?|"
-    r"resample|sample name|inst#|learner(_id)?|task(_id)?|iter(ation)?|"
-)
+IDS = re.compile(r"(?i)label|id2|inst#|task|")  # columns of names that the roles do not know
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least

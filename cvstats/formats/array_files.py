@@ -46,17 +46,17 @@ def load_arrays(path: Path, budget: Budget) -> dict[str, np.ndarray]:
     try:
         if not path.stat().st_size:
             raise InputError(f"{path.name}: the file is empty.")
-        if path.suffix == ".npy":
-            with path.open("rb") as file:
-                loaded = np.load(file, allow_pickle=False)
-            if not isinstance(loaded, np.ndarray):
-                raise InputError(f"{path.name}: this is an archive of arrays; call it .npz.")
-            return {"": loaded}
-        with zipfile.ZipFile(path) as archive:
-            total = sum(info.file_size for info in archive.infolist())
-        budget.take(total, f"{path.name}: the arrays decompress to", path)
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        if path.suffix != ".npy":
+            with zipfile.ZipFile(path) as archive:
+                total = sum(info.file_size for info in archive.infolist())
+            budget.take(total, f"{path.name}: the arrays decompress to", path)
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if path.suffix != ".npy":
+                return {name: loaded[name] for name in loaded.files}
+        if not isinstance(loaded, np.ndarray):
+            raise InputError(f"{path.name}: this is an archive of arrays; call it .npz.")
+        return {"": loaded}
     except InputError:
         raise
     except Exception as error:  # numpy's header parser raises whatever Python's own tokenizer does

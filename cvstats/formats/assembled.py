@@ -9,11 +9,20 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import words
-from ._layout import TRUTHS, Hints, Layout, Parsed, others, row_ids
+from ._layout import TRUTHS, Hints, Parsed, layout, others, row_ids
 
 SAMPLES = ("sample", "Index-Metatask")
 
 
+@layout(
+    "assembled",
+    "Assembled metatask (target, <model>, confidence.<class>.<model>)",
+    needs=(r"confidence\..+\..+",),
+    lacks=("row_id",),
+    # not to be confused with OpenML (row_id, prediction, confidence.<class>)
+    knows=("Fold", *SAMPLES),
+    names_classes=True,
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Models are the columns for which there are confidences; the target is the one other column with their classes."""
     spread = [name for name in frame.columns if re.fullmatch(r"confidence\..+\..+", name)]
@@ -38,15 +47,3 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     read_as = {"label": truth[0], "configuration": show(models)}
     ignored, notes = [name for name in rest if name not in truth], [note] if note else []
     return Parsed(pd.concat(parts, ignore_index=True), dict(names), read_as=read_as, ignored=ignored, notes=notes)
-
-
-LAYOUT = Layout(
-    name="assembled",
-    title="Assembled metatask (target, <model>, confidence.<class>.<model>)",
-    needs=(r"confidence\..+\..+",),
-    lacks=("row_id",),
-    # not to be confused with OpenML (row_id, prediction, confidence.<class>)
-    knows=("Fold", *SAMPLES),
-    names_classes=True,
-    parse=parse,
-)

@@ -9,11 +9,25 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import words
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, in_our_words, others
+from ._layout import ROW_NAMES, TRUTHS, Hints, Parsed, in_our_words, layout, others
 
 NOTE = "AutoGluon averages the repeats of bagged models, so partition noise cannot be seen in these predictions"
 
 
+def _columns_are_the_classes(columns: Sequence[str], hints: Hints) -> bool:
+    """Recognised only with the truth at hand: every column is named like a class."""
+    classes = words(hints.labels) if hints.labels is not None else set()
+    return len(classes) > 1 and {name for name in columns if name not in (ROW_NAMES, "sample")} == classes
+
+
+@layout(
+    "autogluon",
+    "AutoGluon predict_proba_oof() (one column per class; needs labels=)",
+    needs=(),
+    # not to be confused with AMLB and H2O, which add a column of predicted classes
+    knows=("sample", *TRUTHS),
+    auto=_columns_are_the_classes,
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Rows that are all NaN were never held out."""
     truth = [name for name in TRUTHS if name in frame.columns] if hints.labels is None else []
@@ -27,20 +41,3 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     values = {name: name for name in rest} if len(rest) > 1 else {None: rest[0]}
     return in_our_words(frame, {"label": truth[0] if truth else None}, values, [NOTE], averaged=True)
-
-
-def _columns_are_the_classes(columns: Sequence[str], hints: Hints) -> bool:
-    """Recognised only with the truth at hand: every column is named like a class."""
-    classes = words(hints.labels) if hints.labels is not None else set()
-    return len(classes) > 1 and {name for name in columns if name not in (ROW_NAMES, "sample")} == classes
-
-
-LAYOUT = Layout(
-    name="autogluon",
-    title="AutoGluon predict_proba_oof() (one column per class; needs labels=)",
-    needs=(),
-    # not to be confused with AMLB and H2O, which add a column of predicted classes
-    knows=("sample", *TRUTHS),
-    parse=parse,
-    auto=_columns_are_the_classes,
-)

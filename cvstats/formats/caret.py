@@ -9,12 +9,19 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import first_is_constant, texts, tuple_names, words
-from ._layout import Hints, Layout, Parsed, chosen, in_our_words, like_classes, others
+from ._layout import Hints, Parsed, chosen, in_our_words, layout, like_classes, others
 
 KNOWN = ("pred", "obs", "rowIndex", "Resample", "weights", "label")
 ROLES: dict[str, Any] = {"sample": "rowIndex", "label": "obs", "weight": "weights"}
 
 
+@layout(
+    "caret",
+    "caret $pred (pred, obs, rowIndex, Resample, tuning parameters)",
+    needs=("pred", "obs", "rowIndex"),
+    # not to be confused with caret $resample, which holds scores per fold
+    knows=("Resample", "weights", "label", "parameter"),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Name configurations by their tuning values; class columns are those named like the outcomes."""
     classes = words(frame["obs"]) | words(frame["pred"])
@@ -70,13 +77,3 @@ def _resample(frame: pd.DataFrame, new: dict[str, Any], about: list[str]) -> lis
         return ["no `Resample` column: leave-one-out, every sample is its own fold"]
     new["fold"] = "Resample"
     return []
-
-
-LAYOUT = Layout(
-    name="caret",
-    title="caret $pred (pred, obs, rowIndex, Resample, tuning parameters)",
-    needs=("pred", "obs", "rowIndex"),
-    # not to be confused with caret $resample, which holds scores per fold
-    knows=("Resample", "weights", "label", "parameter"),
-    parse=parse,
-)

@@ -10,11 +10,19 @@ import pandas as pd
 from cvstats._check import InputError
 
 from ._columns import words
-from ._layout import TRUTHS, Hints, Layout, Parsed, check_classes, chosen, in_our_words, others, truth_column
+from ._layout import TRUTHS, Hints, Parsed, check_classes, chosen, in_our_words, layout, others, truth_column
 
 FOLDS = ("fold_assignment", "fold")
 
 
+@layout(
+    "h2o",
+    "H2O cross_validation_holdout_predictions() (predict, p0, p1 or class names, [fold_assignment])",
+    needs=("predict",),
+    lacks=("prediction_label", "inst#"),
+    # not to be confused with Weka, whose column is called predicted
+    knows=("sample", *FOLDS, *TRUTHS, r"p-?\d+", "cal_.+"),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Integer classes have columns p0, p1; others their bare names. Zero-filled per-fold frames are refused."""
     columns = [c for c in others(frame, ("predict", "sample", *FOLDS, *TRUTHS)) if not c.startswith("cal_")]
@@ -39,14 +47,3 @@ def _refuse_zero_filled(frame: pd.DataFrame, columns: list[str]) -> None:
             "per-fold frame of cross_validation_predictions(), zero outside its fold; save "
             "cross_validation_holdout_predictions() instead."
         )
-
-
-LAYOUT = Layout(
-    name="h2o",
-    title="H2O cross_validation_holdout_predictions() (predict, p0, p1 or class names, [fold_assignment])",
-    needs=("predict",),
-    lacks=("prediction_label", "inst#"),
-    # not to be confused with Weka, whose column is called predicted
-    knows=("sample", *FOLDS, *TRUTHS, r"p-?\d+", "cal_.+"),
-    parse=parse,
-)

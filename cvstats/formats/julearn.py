@@ -10,11 +10,17 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import natural_column
-from ._layout import Hints, Layout, Parsed, others, row_ids
+from ._layout import Hints, Parsed, layout, others, row_ids
 
 COLUMN = re.compile(r"repeat(\d+)_p(\d+)")
 
 
+@layout(
+    "julearn",
+    "julearn inspector.folds.predict_proba() (target, repeat<r>_p<k>)",
+    needs=("target", r"repeat\d+_p\d+"),
+    # not to be confused with mljar (target, prediction)
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """`repeat<r>_p<k>`: k is the place of the class in sorted order."""
     found = {name: COLUMN.fullmatch(name) for name in frame.columns}
@@ -46,12 +52,3 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     ]  # fmt: skip
     values = {name: f"p{k}" for name, k in zip(names, places, strict=True)}
     return Parsed(pd.concat(parts, ignore_index=True), values, notes=notes)
-
-
-LAYOUT = Layout(
-    name="julearn",
-    title="julearn inspector.folds.predict_proba() (target, repeat<r>_p<k>)",
-    needs=("target", r"repeat\d+_p\d+"),
-    # not to be confused with mljar (target, prediction)
-    parse=parse,
-)

@@ -19,23 +19,31 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.arrays import class_names
+from cvstats.cube.arrays import SETTLED, class_names
 from cvstats.cube.make import as_cube
 
 from . import _report
 from ._columns import NUMBER, plain
 from ._gate import needed
-from ._layout import ROW_NAMES, TRUTHS, Hints, Layout, Parsed, of_values, truth_column
+from ._layout import ROW_NAMES, TRUTHS, Hints, Parsed, layout, of_values, truth_column
 from ._output import FIRST, LAST, replacing
 
 KEYS = (*FIRST, *LAST)
-SETTLED = ("kind", "positive", "threshold", "classes")  # scalar coordinates that a cube written as a table brings along
 PREFIX = "prediction_"
 ONE = {"oof", "cv", "prob", "proba", "probability", "score", "value", "mean"}  # prediction_<one of these> is no class
-DIMS = ("sample", "configuration", "partner", "repeat")
+DIMS = FIRST[:4]
 FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would compute, with the apostrophes that keep it from doing so
 
 
+@layout(
+    "long",
+    "long table (sample, configuration, [partner], [repeat], [fold], prediction or prediction_<class>, label)",
+    needs=("sample", r"prediction(_.+)?"),
+    lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
+    # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
+    knows=(*KEYS, *SETTLED, *TRUTHS),
+    chunked=True,
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Take the columns as they are."""
     columns = list(frame.columns)
@@ -45,9 +53,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
             f"the table has both 'prediction' and {show(by_class)}: give one value per prediction or one per class, "
             "or say which with columns={'prediction': ...}."
         )
-    values: dict[Any, str] = (
-        {None: "prediction"} if "prediction" in columns else {c[len(PREFIX) :]: c for c in by_class}
-    )
+    values: dict[Any, str] = {name[len(PREFIX) :]: name for name in by_class} or {None: "prediction"}
     if len(values) == 1 and plain(next(iter(values)) or "") in ONE:
         values = {None: by_class[0]}
     truth = truth_column(frame, hints, "long")
@@ -71,18 +77,6 @@ def _constant(column: pd.Series, name: str) -> Any:
     if len(found) > 1:
         raise InputError(f"column {name!r} must hold one value for the whole table; found {show(found)}.")
     return found[0] if len(found) else None
-
-
-LAYOUT = Layout(
-    name="long",
-    title="long table (sample, configuration, [partner], [repeat], [fold], prediction or prediction_<class>, label)",
-    needs=("sample", r"prediction(_.+)?"),
-    lacks=("inst#", "row_id", "prediction_label", r"\.pred.*"),
-    # not to be confused with OpenML (row_id; its `sample` is no row), PyCaret (prediction_label), mljar (target)
-    knows=(*KEYS, *SETTLED, *TRUTHS),
-    parse=parse,
-    chunked=True,
-)
 
 
 def plain_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -197,7 +191,6 @@ def _write_rows(frame: pd.DataFrame, file: IO[str], separator: str) -> None:
         columns = []
         for name in frame.columns:
             values = guarded(part[name].tolist())
-            columns.append(
-                [None if value != value else value for value in values] if part[name].isna().any() else values
-            )
+            gone = part[name].isna().any()
+            columns.append([None if value != value else value for value in values] if gone else values)
         writer.writerows(zip(*columns, strict=True))

@@ -48,15 +48,14 @@ def renamed(table: Table, columns: Mapping[str, Any]) -> Table:
     names = {given: role for role, given in columns.items() if isinstance(given, str)}
     if isinstance(prediction := columns.get("prediction"), Mapping):
         names |= {column: f"prediction_{label}" for label, column in prediction.items()}
-    joined = {
-        r: names_in(given) for r, given in columns.items() if isinstance(given, (list, tuple)) and r != "prediction"
-    }
+    several = {role: given for role, given in columns.items() if isinstance(given, (list, tuple))}
+    joined = {role: names_in(given) for role, given in several.items() if role != "prediction"}
     taken = {*names.values(), *joined}
     new = [names.get(c, f"original_{c}" if c in taken else c) for c in table.columns]
 
     def parts() -> Iterator[pd.DataFrame]:
         for frame in table.parts():
-            more = {role: tuple_names(frame, several) for role, several in joined.items()}
+            more = {role: tuple_names(frame, names) for role, names in joined.items()}
             yield frame.set_axis(new, axis=1).assign(**more)
 
     return replace(table, columns=[*new, *joined], parts=parts) if columns else table

@@ -11,11 +11,20 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import natural_column, texts, words
-from ._layout import Hints, Layout, Parsed, class_columns, in_our_words
+from ._layout import Hints, Parsed, class_columns, in_our_words, layout
 
 BINARY, SECOND = "prediction_0_for_", "_1_for_"
 
 
+@layout(
+    "mljar",
+    "mljar predictions_out_of_folds.csv (target, prediction or prediction_<class>)",
+    needs=("target", r"prediction(_.+)?"),
+    lacks=("prediction_label",),
+    # not to be confused with tables that have more columns than these
+    names_classes=True,
+    auto=lambda columns, hints: all(re.fullmatch("(target|prediction(_.*)?)?", name) for name in columns),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """`target` may hold codes 0, 1, ... of the classes that the prediction columns name."""
     columns = [name for name in frame.columns if re.fullmatch("prediction(_.*)?", name)]
@@ -59,15 +68,3 @@ def _names(target: pd.Series, names: list[str], notes: list[str]) -> pd.Series:
     if column.isna().any():
         raise InputError(f"mljar: column 'target' is missing in rows {show(np.flatnonzero(column.isna()) + 1)}.")
     return pd.Series(pd.Categorical.from_codes(column.astype(int), categories=pd.Index(names)), index=target.index)
-
-
-LAYOUT = Layout(
-    name="mljar",
-    title="mljar predictions_out_of_folds.csv (target, prediction or prediction_<class>)",
-    needs=("target", r"prediction(_.+)?"),
-    lacks=("prediction_label",),
-    # not to be confused with tables that have more columns than these
-    names_classes=True,
-    auto=lambda columns, hints: all(re.fullmatch("(target|prediction(_.*)?)?", name) for name in columns),
-    parse=parse,
-)

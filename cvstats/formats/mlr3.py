@@ -10,13 +10,27 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import first_is_constant, refuse_unused, tuple_names, words
-from ._layout import Hints, Layout, Parsed, chosen, class_columns, in_our_words, others
+from ._layout import Hints, Parsed, chosen, class_columns, in_our_words, layout, others
 
 CONFIGURATIONS = ("configuration", "learner", "learner_id", "task", "task_id")
 FOLDS = ("iteration", "iter", "fold")
 KNOWN = ("row_ids", "id", "truth", "response", "set", "se", "label", "repeat", *CONFIGURATIONS, *FOLDS, "")
 
 
+@layout(
+    "mlr",
+    "mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
+    needs=("id", "truth", r"response|prob\..+", "iter", "set"),
+    # not to be confused with mlr3, whose ids are called row_ids
+    knows=(*KNOWN, r"prob\..+"),
+)
+@layout(
+    "mlr3",
+    "mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
+    needs=("row_ids", "truth", r"response|prob\..+"),
+    # not to be confused with AMLB (predictions, truth), which has no row ids
+    knows=(*KNOWN, r"prob\..+"),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Rows of several iterations may be stacked; repeats then show as repeated row ids."""
     if "set" in frame.columns and words(frame["set"]) != {"test"}:
@@ -69,21 +83,3 @@ def _stacked(out: pd.DataFrame, values: list[str]) -> list[str]:
         )
     out["repeat"] = count
     return [f"no `iteration` column: the {times} appearances of each row id, in order, were read as repeats"]
-
-
-MLR3 = Layout(
-    name="mlr3",
-    title="mlr3 as.data.table(prediction) (row_ids, truth, response, prob.<class>, [iteration])",
-    needs=("row_ids", "truth", r"response|prob\..+"),
-    # not to be confused with AMLB (predictions, truth), which has no row ids
-    knows=(*KNOWN, r"prob\..+"),
-    parse=parse,
-)
-MLR = Layout(
-    name="mlr",
-    title="mlr as.data.frame(pred) (id, truth, response, prob.<class>, iter, set)",
-    needs=("id", "truth", r"response|prob\..+", "iter", "set"),
-    # not to be confused with mlr3, whose ids are called row_ids
-    knows=(*KNOWN, r"prob\..+"),
-    parse=parse,
-)

@@ -7,11 +7,19 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import words
-from ._layout import TRUTHS, Hints, Layout, Parsed, chosen, class_columns, in_our_words, of_both_classes, others
+from ._layout import TRUTHS, Hints, Parsed, chosen, class_columns, in_our_words, layout, of_both_classes, others
 
 SCORE = "prediction_score"
 
 
+@layout(
+    "pycaret",
+    "PyCaret predict_model() (prediction_label, prediction_score or prediction_score_<class>, the target)",
+    needs=("prediction_label",),
+    lacks=("configuration",),
+    # not to be confused with our long table with classes called label and score
+    knows=("sample", "fold", "prediction_score(_.+)?", *TRUTHS),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Turn the single score, which is the probability of the *predicted* class, into that of each class."""
     raw = class_columns(frame.columns, f"{SCORE}_(.*)")
@@ -47,14 +55,3 @@ def _truth(frame: pd.DataFrame, features: list[str], raw: dict[str, str], hints:
             f"PyCaret: the target could be {show(named or features)}; say which with columns={{'label': <column>}}."
         )
     return named[0]
-
-
-LAYOUT = Layout(
-    name="pycaret",
-    title="PyCaret predict_model() (prediction_label, prediction_score or prediction_score_<class>, the target)",
-    needs=("prediction_label",),
-    lacks=("configuration",),
-    # not to be confused with our long table with classes called label and score
-    knows=("sample", "fold", "prediction_score(_.+)?", *TRUTHS),
-    parse=parse,
-)

@@ -43,14 +43,12 @@ def read_frame(source: Any, encoding: str, max_bytes: int) -> tuple[pd.DataFrame
         name, frame = table.name, pd.concat(list(table.parts()), ignore_index=True)
     elif isinstance(source, (Mapping, pd.DataFrame)):
         name = "table"
-        given = (
-            pd.DataFrame({key: list(value) for key, value in source.items()}) if isinstance(source, Mapping) else source
-        )
-        given = given.assign(**{str(column): given[column].map(str) for column in given if column == "params"})
+        given = pd.DataFrame({k: list(v) for k, v in source.items()}) if isinstance(source, Mapping) else source
+        given = given.assign(**{"params": given["params"].map(str)} if "params" in given else {})
         (frame,) = from_frame(given.rename(columns=str), name).parts()
     else:
         raise InputError(f"`source` must be a file name, a data frame or a mapping; got {type(source).__name__}.")
-    return frame.drop(columns=[column for column in map(str, frame) if column == ROW_NAMES]), name
+    return frame.drop(columns=ROW_NAMES, errors="ignore"), name
 
 
 def long_scores(frame: pd.DataFrame, name: str, columns: Mapping[str, str] | None) -> tuple[pd.DataFrame, bool]:
@@ -67,9 +65,21 @@ def long_scores(frame: pd.DataFrame, name: str, columns: Mapping[str, str] | Non
     )
 
 
-def _long(configuration: Any, fold: Any, metric: Any, value: Any, repeat: Any = None) -> pd.DataFrame:
-    parts = {"configuration": configuration, "fold": fold, "metric": metric, "value": value}
-    return pd.DataFrame(parts if repeat is None else {**parts, "repeat": repeat})
+def _long(
+    frame: pd.DataFrame, names: Any, scores: Mapping[str, tuple[Any, Any]], fold: Any = None, repeat: Any = None
+) -> pd.DataFrame:
+    """Return the scores of columns, each with its fold (None: that of its row) and metric, below each other."""
+    parts = [
+        pd.DataFrame({"configuration": names, "metric": metric, "value": _numbers(frame, column)}).assign(
+            fold=fold if own is None else own, **({} if repeat is None else {"repeat": repeat})
+        )
+        for column, (own, metric) in scores.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _like(frame: pd.DataFrame, pattern: str) -> list[str]:
+    return [column for column in frame.columns if _fits(pattern, column)]
 
 
 def _named(frame: pd.DataFrame, columns: Sequence[str], name: str) -> pd.Series:
@@ -81,12 +91,6 @@ def _named(frame: pd.DataFrame, columns: Sequence[str], name: str) -> pd.Series:
     return tuple_names(frame, columns).astype(str)
 
 
-def _stacked(frame: pd.DataFrame, names: pd.Series, places: Mapping[str, tuple[Any, str]]) -> pd.DataFrame:
-    """Return the scores of columns, each with its fold and metric, below each other."""
-    parts = [_long(names, fold, metric, _numbers(frame, column)) for column, (fold, metric) in places.items()]
-    return pd.concat(parts, ignore_index=True)
-
-
 def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
     if not numeric(frame[column]):
         raise InputError(f"column {column!r} must hold numbers.")
@@ -94,7 +98,7 @@ def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def _scores(frame: pd.DataFrame) -> list[str]:
-    return [column for column in map(str, frame) if _fits(KNOWN, column) and numeric(frame[column])]
+    return [column for column in _like(frame, KNOWN) if numeric(frame[column])]
 
 
 def _mapped(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -107,46 +111,35 @@ def _mapped(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     names = _named(frame, [columns["configuration"]] if "configuration" in columns else [], "configuration")
     metric = texts(frame[columns["metric"]]) if "metric" in columns else columns["score"]
     repeat = frame[columns["repeat"]] if "repeat" in columns else None
-    return _long(names, frame[columns["fold"]], metric, _numbers(frame, columns["score"]), repeat)
+    return _long(frame, names, {columns["score"]: (None, metric)}, frame[columns["fold"]], repeat)
 
 
 def _sklearn(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    tuning = [column for column in map(str, frame) if column.startswith("param_")]
-    values = frame[tuning].rename(columns=lambda column: column.removeprefix("param_"))
-    names = (
-        tuple_names(values, [str(column) for column in values]).astype(str)
-        if tuning
-        else _named(frame, ["params"], name)
-    )
-    return _stacked(
-        frame, names, {c: (int(found[1]), found[2]) for c in map(str, frame) if (found := SPLIT.fullmatch(c))}
-    )
+    tuning = frame[[column for column in frame.columns if column.startswith("param_")]]
+    tuning = tuning.rename(columns=lambda column: column.removeprefix("param_"))
+    names = tuple_names(tuning, [*tuning]).astype(str) if len(tuning.columns) else _named(frame, ["params"], name)
+    return _long(frame, names, {c: (int(m[1]), m[2]) for c in frame.columns if (m := SPLIT.fullmatch(c))})
 
 
 def _cross_validate(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    places = [column for column in map(str, frame) if column.startswith("test_")]
-    parts = [_long(Path(name).stem, range(len(frame)), c.removeprefix("test_"), _numbers(frame, c)) for c in places]
-    return pd.concat(parts, ignore_index=True)
+    scores = {c: (None, c.removeprefix("test_")) for c in frame.columns if c.startswith("test_")}
+    return _long(frame, Path(name).stem, scores, range(len(frame)))
 
 
 def _tidymodels(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     if ".estimate" not in frame or "id" not in frame:
         raise InputError(f"tidymodels: {AVERAGED}; save collect_metrics(x, summarize = FALSE).")
     names = _named(frame, [column for column in ("wflow_id", ".config") if column in frame], name)
-    twice = "id2" in frame
-    fold, repeat = (frame["id2"], frame["id"]) if twice else (frame["id"], None)
-    return _long(names, fold, texts(frame[".metric"]), _numbers(frame, ".estimate"), repeat)
+    fold, repeat = (frame["id2"], frame["id"]) if "id2" in frame else (frame["id"], None)
+    return _long(frame, names, {".estimate": (None, texts(frame[".metric"]))}, fold, repeat)
 
 
 def _caret(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    scores = _scores(frame)
-    names = _named(frame, [column for column in map(str, frame) if column not in (*scores, "Resample")], name)
-    out = _stacked(frame, names, {column: (None, column) for column in scores})
-    split = pd.Series(texts(frame["Resample"]) * len(scores))
+    scores, split = _scores(frame), pd.Series(texts(frame["Resample"]))
+    names = _named(frame, [column for column in frame.columns if column not in (*scores, "Resample")], name)
     found = split.str.extract(REPEATED)
-    if found.notna().all(axis=None):
-        return out.assign(fold=found[0], repeat=found[1])
-    return out.assign(fold=split)
+    fold, repeat = (found[0], found[1]) if found.notna().all(axis=None) else (split, None)
+    return _long(frame, names, {column: (None, column) for column in scores}, fold, repeat)
 
 
 def _mlr3(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -155,13 +148,12 @@ def _mlr3(frame: pd.DataFrame, name: str) -> pd.DataFrame:
             raise InputError(
                 f"mlr3: several values of {column!r} ({show(frame[column].unique())}); save one at a time."
             )
-    scores = [column for column in map(str, frame) if re.fullmatch(r"(classif|regr)\..+", column)]
-    out = _stacked(frame, _named(frame, ["learner_id"], name), {column: (None, column) for column in scores})
-    return out.assign(fold=np.tile(frame["iteration"].to_numpy(), len(scores)))
+    scores = {column: (None, column) for column in frame.columns if re.fullmatch(r"(classif|regr)\..+", column)}
+    return _long(frame, _named(frame, ["learner_id"], name), scores, frame["iteration"])
 
 
 def _optuna(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    places = {c: (int(m[2]), m[3] or m[1] or "value") for c in map(str, frame) if (m := ATTRIBUTE.fullmatch(c))}
+    places = {c: (int(m[2]), m[3] or m[1] or "value") for c in frame.columns if (m := ATTRIBUTE.fullmatch(c))}
     if not places:
         raise InputError(
             f"Optuna: {AVERAGED}; keep them with trial.set_user_attr(f'fold{{i}}', score) and save trials_dataframe()."
@@ -169,35 +161,26 @@ def _optuna(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     if "state" in frame:
         frame = frame[frame["state"].astype(str) == "COMPLETE"]
     names = pd.Series([f"trial {number}" for number in texts(frame["number"])], index=frame.index)
-    return _stacked(frame, names, places)
+    return _long(frame, names, places)
 
 
 def _any_long(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    fold, repeat, value, kind = (
-        [column for column in map(str, frame) if _fits(need, column)]
-        for need in (FOLD, REPEAT, VALUE, "metric|measure")
-    )
+    fold, repeat, value, kind = (_like(frame, need) for need in (FOLD, REPEAT, VALUE, "metric|measure"))
     scores = value if kind and value else _scores(frame)
     if len(fold) != 1 or not scores or (kind and len(scores) != 1):
         raise InputError(
             f"the columns of folds ({show(fold)}) or scores ({show(scores)}) are not clear; name them with `columns`."
         )
-    known = [column for column in map(str, frame) if _fits(NAME, column)]
-    rest = [column for column in map(str, frame) if column not in (*fold, *repeat, *scores, *kind)]
-    out = _stacked(frame, _named(frame, known[:1] or rest, name), {column: (None, column) for column in scores})
-    many = {"fold": fold[:1], "repeat": repeat[:1], "metric": kind[:1]}
-    return out.assign(
-        **{role: np.tile(texts(frame[column[0]]), len(scores)) for role, column in many.items() if column}
-    )
+    rest = [column for column in frame.columns if column not in (*fold, *repeat, *scores, *kind)]
+    metric = {column: (None, texts(frame[kind[0]]) if kind else column) for column in scores}
+    again = texts(frame[repeat[0]]) if repeat else None
+    return _long(frame, _named(frame, _like(frame, NAME)[:1] or rest, name), metric, texts(frame[fold[0]]), again)
 
 
 def _any_wide(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    places = {
-        column: (int(found[1]), found[2] or "score") for column in map(str, frame) if (found := WIDE.fullmatch(column))
-    }
-    known = [column for column in map(str, frame) if _fits(NAME, column)]
-    rest = [column for column in map(str, frame) if column not in places and not _fits("mean.*|std.*|rank.*", column)]
-    return _stacked(frame, _named(frame, known[:1] or rest, name), places)
+    places = {c: (int(m[1]), m[2] or "score") for c in frame.columns if (m := WIDE.fullmatch(c))}
+    rest = [column for column in frame.columns if column not in places and not _fits("mean.*|std.*|rank.*", column)]
+    return _long(frame, _named(frame, _like(frame, NAME)[:1] or rest, name), places)
 
 
 # what makes long scores of a table, and regular expressions that each match one of its columns

@@ -10,12 +10,19 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import first_is_constant, natural_column, texts, tuple_names, words
-from ._layout import ROW_NAMES, Hints, Layout, Parsed, chosen, class_columns, in_our_words
+from ._layout import ROW_NAMES, Hints, Parsed, chosen, class_columns, in_our_words, layout
 
 SINGLE = (".pred_time", ".pred", ".pred_class")
 KNOWN = (*SINGLE, ".row", ".config", "id", "id2", ".eval_time", "label")
 
 
+@layout(
+    "tidymodels",
+    "tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
+    needs=(r"\.row", r"\.pred.*"),
+    # not to be confused with collect_metrics() (.metric, .estimator), which holds scores
+    knows=tuple(re.escape(name) for name in KNOWN),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Read by name: the order of the columns has changed between versions."""
     if ".eval_time" in frame.columns and ".pred_time" not in frame.columns:
@@ -93,13 +100,3 @@ def _survival(column: pd.Series) -> tuple[pd.Series, pd.Series]:
     text = pd.Series(texts(column), index=column.index)
     event = (~text.str.endswith("+")).astype(int)
     return natural_column(text.str.rstrip("+").str.strip()), event
-
-
-LAYOUT = Layout(
-    name="tidymodels",
-    title="tidymodels collect_predictions() (.row, .pred or .pred_<level>, .config, id, id2)",
-    needs=(r"\.row", r"\.pred.*"),
-    # not to be confused with collect_metrics() (.metric, .estimator), which holds scores
-    knows=tuple(re.escape(name) for name in KNOWN),
-    parse=parse,
-)

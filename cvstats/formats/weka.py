@@ -11,13 +11,20 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import natural_column, texts, words
-from ._layout import Hints, Layout, Parsed, in_our_words, of_both_classes
+from ._layout import Hints, Parsed, in_our_words, layout, of_both_classes
 
 NOMINAL = re.compile(r"(\d+):(.*)", re.DOTALL)
 SPREAD = r"distribution(\.\d+)?"
 KNOWN = ("inst#", "actual", "predicted", "error", "prediction", "distribution")
 
 
+@layout(
+    "weka",
+    "Weka CSV (inst#, actual, predicted, error, prediction or distribution)",
+    needs=("inst#", "actual", "predicted"),
+    # not to be confused with Weka Experimenter results (Key_Dataset, Key_Run), which hold scores
+    knows=(*KNOWN, r"distribution\.\d+", "sample"),
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Labels look like ``1:name``; ``*`` marks the predicted class; ``inst#`` restarts in every fold."""
     instance = pd.to_numeric(natural_column(frame["inst#"])).to_numpy()
@@ -93,13 +100,3 @@ def _number(column: pd.Series) -> np.ndarray:
     if column.dtype.kind in "iuf":
         return column.to_numpy(float)
     return pd.to_numeric(pd.Series(texts(column)).str.lstrip("*")).to_numpy(float)
-
-
-LAYOUT = Layout(
-    name="weka",
-    title="Weka CSV (inst#, actual, predicted, error, prediction or distribution)",
-    needs=("inst#", "actual", "predicted"),
-    # not to be confused with Weka Experimenter results (Key_Dataset, Key_Run), which hold scores
-    knows=(*KNOWN, r"distribution\.\d+", "sample"),
-    parse=parse,
-)

@@ -8,11 +8,20 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import is_number, numbers_of, numeric, texts
-from ._layout import Hints, Layout, Parsed, others
+from ._layout import Hints, Parsed, layout, others
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
 
+@layout(
+    "wide",
+    "wide table (sample, label, [fold], one column per configuration)",
+    needs=("sample", "label"),
+    lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
+    # not to be confused with the long table, which has a column called prediction
+    knows=KEYS,
+    chunked=True,
+)
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Stack the configuration columns into rows."""
     keys = [name for name in KEYS if name in frame.columns]
@@ -55,15 +64,3 @@ def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hi
             f"wide table: {show(odd)} lie outside [0, 1] while other columns hold probabilities. Drop what is no "
             "prediction, or name the prediction columns with columns={'prediction': [...]}."
         )
-
-
-LAYOUT = Layout(
-    name="wide",
-    title="wide table (sample, label, [fold], one column per configuration)",
-    needs=("sample", "label"),
-    lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
-    # not to be confused with the long table, which has a column called prediction
-    knows=KEYS,
-    parse=parse,
-    chunked=True,
-)

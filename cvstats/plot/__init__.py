@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from .configurations import plot_configurations, plot_scores_by
 from .curves import plot_calibration, plot_decision, plot_precision_recall, plot_roc
-from .estimates import plot_intervals, plot_optimism, plot_win_rates
-from .forest import plot_forest
+from .estimates import plot_forest, plot_intervals, plot_optimism, plot_win_rates
 from .studies import plot_bias, plot_coverage, plot_critical_difference, plot_dropping, plot_prior
 from .style import journal
 

@@ -11,7 +11,7 @@ from cvstats._check import InputError, check_count, plain, show
 from cvstats.metrics import traits_of
 from cvstats.tables import words
 
-from .style import axes, drawable, finished, legend, line_style, literal, palette, row_labels
+from .style import axes, drawable, finished, line_style, literal, row_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,29 +62,18 @@ def plot_configurations(
     order = order[np.isfinite(gap[order])]
     if not order.size:
         raise InputError("`result` has no configuration with a difference from the best; all of them are NaN.")
-    ax = axes(ax, 6.8, 0.9 + 0.26 * len(order), rows=len(order))
-    shades = palette()
+    ax, shades = axes(ax, 6.8, 0.9 + 0.26 * len(order), rows=len(order))
     at, reach = np.arange(len(order)), float(ndtri((1 + float(result["conf_level"])) / 2)) * error[order]
     inside = result["in_set"].values.astype(bool)[order]
     ax.axvline(0, color=shades.muted, lw=0.8, zorder=1)
     ax.hlines(at, gap[order] - reach, gap[order] + reach, color=shades.honest, lw=1.6, zorder=2)
     for kept, fill, name in ((inside, shades.honest, "cannot be excluded"), (~inside, shades.paper, "excluded")):
-        ax.plot(
-            gap[order][kept],
-            at[kept],
-            "o",
-            mfc=fill,
-            mec=shades.honest,
-            ms=5.5,
-            ls="",
-            zorder=3,
-            label=name if kept.any() else "",
-        )
+        label = name if kept.any() else ""
+        ax.plot(gap[order][kept], at[kept], "o", mfc=fill, mec=shades.honest, ms=5.5, ls="", zorder=3, label=label)
     names = words.labels_of(result, "configuration")
     row_labels(ax, [words.short(names[place], longest) for place in order])
-    pad = legend(ax, above=2)
     name = words.metric_words(plain(result["metric"].values[()])) if "metric" in result.coords else "score"
-    return finished(ax, title, x=f"{name}: difference from the best", grid="x", pad=pad)
+    return finished(ax, title, x=f"{name}: difference from the best", grid="x", above=2)
 
 
 def plot_scores_by(
@@ -135,8 +124,7 @@ def plot_scores_by(
     usable = np.isfinite(value) & np.isfinite(place)
     if not usable.any():
         raise InputError(f"`coordinate`: no configuration has both a score and a value of {coordinate!r}.")
-    ax = axes(ax, 6.4, 3.4)
-    shades = palette()
+    ax, shades = axes(ax, 6.4, 3.4)
     group = scores[family].values.astype(str) if family is not None else np.full(len(value), "")
     for at, name in enumerate(dict.fromkeys(group[usable].tolist())):
         look = {**line_style(at), "ls": ""}
@@ -151,8 +139,7 @@ def plot_scores_by(
     elif level is not None:
         ax.set_xticks(range(len(level)))
         literal(ax.set_xticklabels([words.short(name, 18) for name in level], rotation=30 if len(level) > 4 else 0))
-    pad = legend(ax)
     label = words.metric_words(known.name) if known else "score"
     ax.tick_params(colors=shades.ink)
     literal([ax.xaxis.label])
-    return finished(ax, title, x=words.printable(coordinate), y=f"plain CV {label}", grid="y", pad=pad)
+    return finished(ax, title, x=words.printable(coordinate), y=f"plain CV {label}", grid="y", above=0)

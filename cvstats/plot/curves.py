@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
 from cvstats._check import plain
 
-from .style import DASHED, DASHES, DOTTED, axes, drawable, finished, legend, lines_of, palette
+from .style import DASHED, DASHES, DOTTED, axes, drawable, finished, lines_of, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,32 +134,23 @@ def plot_decision(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     ax.axhline(0, color=palette().muted, lw=1, label="treat none")
     top = max(float(curve[name].max()) for name in ("estimate", "naive", "treat_all"))
     ax.set(xlim=(0, 1), ylim=(-SHOWN, max(1.15 * top, SHOWN)))
-    return finished(ax, title, x="risk threshold", y="net benefit", grid="y", pad=legend(ax))
+    return finished(ax, title, x="risk threshold", y="net benefit", grid="y", above=0)
 
 
 def _drawn(curve: xr.Dataset, dim: str, source: str, ax: Axes | None) -> Axes:
     """Draw what all curves have: estimate, limits and naive, a line for each level of at most one further dim."""
     drawable(curve, "curve", source, ("estimate", "conf_low", "conf_high", "naive", dim))
     lines = lines_of(curve, "estimate", "curve", dim)
-    ax = axes(ax, 5.6, 3.8)
-    several, shades = len(lines) > 1, palette()
+    ax, shades = axes(ax, 5.6, 3.8)
+    several = len(lines) > 1
     colours = [colour for colour in shades.lines if colour != shades.ink]
     for at, (name, line) in enumerate(lines):
         colour, dash = (colours[at % len(colours)], DASHES[at % 7]) if several else (shades.honest, "-")
         x = line["predicted" if dim == "bin" else dim].values
         limits = f"{100 * float(plain(line['conf_level'].item())):g} % limits" if not several else ""
         ax.fill_between(x, line["conf_low"], line["conf_high"], color=colour, alpha=0.18, lw=0, label=limits)
-        marker = "o" if dim == "bin" else ""
-        ax.plot(
-            x,
-            line["estimate"],
-            color=colour,
-            lw=2,
-            ls=dash,
-            marker=marker,
-            ms=4,
-            label=name if several else "corrected",
-        )
+        look: dict[str, Any] = {"color": colour, "lw": 2, "ls": dash, "marker": "o" if dim == "bin" else "", "ms": 4}
+        ax.plot(x, line["estimate"], label=name if several else "corrected", **look)
         if not several:
             ax.plot(x, line["naive"], color=shades.claim, lw=1.4, ls=DASHED, label="as it looks")
     return ax
@@ -167,4 +158,4 @@ def _drawn(curve: xr.Dataset, dim: str, source: str, ax: Axes | None) -> Axes:
 
 def _unit(ax: Axes, title: str, x: str, y: str) -> Axes:
     ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-    return finished(ax, title, x=x, y=y, grid="y", pad=legend(ax))
+    return finished(ax, title, x=x, y=y, grid="y", above=0)

@@ -17,6 +17,11 @@ from .style import NOTE, finished, palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SUMMARY = {
+    "mean over all": ("conf_low", "conf_high"),
+    "a new one": ("predict_low", "predict_high"),
+}  # rows of a forest plot below the sites
+
 
 def plot_intervals(
     results: xr.Dataset,
@@ -67,8 +72,7 @@ def plot_intervals(
         label = plain(results["method"].values[()]) if "method" in results.coords else "estimate"
         results = results.drop_vars("method", errors="ignore").expand_dims(method=[label])
     rows = results.sizes["method"]
-    ax = style.axes(ax, 6.8, 0.9 + 0.42 * rows, rows=rows)
-    shades = palette()
+    ax, shades = style.axes(ax, 6.8, 0.9 + 0.42 * rows, rows=rows)
     at = np.arange(rows)
     blank = np.full(rows, np.nan)
     estimate, low, high, naive = (
@@ -98,8 +102,7 @@ def plot_intervals(
         right.set_yticks(range(len(texts)), texts)
         right.tick_params(length=0, labelsize=NOTE)
         right.spines["right"].set_visible(False)
-    pad = style.legend(ax, above=4)
-    return finished(ax, title, x=_metric_label(results), grid="x", pad=pad)
+    return finished(ax, title, x=_metric_label(results), grid="x", above=4)
 
 
 def _number_texts(results: xr.Dataset) -> list[str]:
@@ -118,6 +121,59 @@ def _metric_label(result: xr.Dataset) -> str:
     name = names.pop()
     known = traits_of(name)
     return words.metric_words(name) + (f" ({words.better(known)})" if known else "")
+
+
+def plot_forest(
+    results: xr.Dataset, *, summary: xr.Dataset | None = None, ax: Axes | None = None, title: str = ""
+) -> Axes:
+    """Draw the estimates of sites or subgroups below each other (a forest plot), and what they say together.
+
+    Parameters
+    ----------
+    results : Dataset
+        Estimates along one dim, such as ``winner(cube, metric, subgroup="site")``.
+    summary : Dataset, optional
+        What `meta_analysis` says of them: the mean with its limits, and the interval for a new site.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
+    title : str
+        Shown above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        One row for each site, then those of the summary, marked as in `plot_intervals`.
+
+    References
+    ----------
+    Lewis, Clarke (2001). Forest plots: trying to see the wood and the trees. BMJ 322, 1479-1480.
+    doi:10.1136/bmj.322.7300.1479
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cvstats as cs
+    >>> cube = cs.simulate_cube(90, 5, rng=1).assign_coords(site=("sample", np.repeat(list("xyz"), 30)))
+    >>> sites = cs.winner(cube, "accuracy", subgroup="site", times=50, rng=1)
+    >>> ax = cs.plot_forest(sites, summary=cs.meta_analysis(sites, "site"))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['x', 'y', 'z', 'mean over all', 'a new one']
+    """
+    style.drawable(results, "results", "winner(..., subgroup=...)", ("estimate",))
+    dims = results["estimate"].dims
+    if len(dims) != 1 or dims[0] == "method":
+        raise InputError(f"`results` must have one dim, of sites or subgroups; found {show(dims)}. Use .sel().")
+    names = [name for name in ("estimate", "conf_low", "conf_high", "naive") if name in results]
+    rows = [results[names].drop_vars("method", errors="ignore").rename({dims[0]: "method"})]
+    if summary is not None:
+        style.drawable(summary, "summary", "meta_analysis()", ("estimate", "predict_low", "predict_high"), set())
+        for name, (low, high) in SUMMARY.items():
+            one = {"estimate": summary["estimate"], "conf_low": summary[low], "conf_high": summary[high]}
+            own = xr.Dataset({key: value.reset_coords(drop=True) for key, value in one.items()})
+            rows.append(own.expand_dims(method=[name]))
+        rows[0] = rows[0].assign_coords(method=rows[0]["method"].astype(str))
+    together = xr.concat(rows, "method", coords="minimal", compat="override", join="outer", data_vars="all")
+    return plot_intervals(together, ax=ax, title=title)
 
 
 def plot_win_rates(
@@ -171,13 +227,12 @@ def plot_win_rates(
     shades = palette()
     solid: dict[str, Any] = {"facecolor": shades.honest, "edgecolor": shades.honest}
     hatched: dict[str, Any] = {"facecolor": shades.paper, "edgecolor": shades.muted, "hatch": "////"}
-    bars = [
-        (words.short(labels[at], longest), float(rate[at]), solid if labels[at] == chosen else hatched) for at in shown
-    ]
+    looks = [solid if labels[at] == chosen else hatched for at in shown]
+    bars = [(words.short(labels[at], longest), float(rate[at]), look) for at, look in zip(shown, looks, strict=True)]
     if rest:
         dashed: dict[str, Any] = {"facecolor": shades.paper, "edgecolor": shades.muted, "ls": (0, (3, 2))}
         bars.append((words.several(len(rest), "other"), float(rate[rest].sum()), dashed))
-    ax = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)), rows=len(bars))
+    ax, _ = style.axes(ax, 6.4, 0.9 + 0.3 * max(1, len(bars)), rows=len(bars))
     wide = style.width_of(ax) > style.ROOMY  # else there is no room for words beside the bars
     for row, (_, value, look) in enumerate(bars):
         ax.barh(row, value, height=0.62, lw=1, **look)
@@ -227,8 +282,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
     'number of configurations tried'
     """
     style.drawable(curve, "curve", "optimism_curve()", ("estimate", "naive", "n_configurations"), {"n_configurations"})
-    ax = style.axes(ax, 6.4, 3.4)
-    shades = palette()
+    ax, shades = style.axes(ax, 6.4, 3.4)
     x = curve["n_configurations"].values
     naive, honest = curve["naive"].values.astype(float), curve["estimate"].values.astype(float)
     ax.fill_between(x, naive, honest, color=shades.rule, alpha=0.55, lw=0, label="optimism")
@@ -243,8 +297,7 @@ def plot_optimism(curve: xr.Dataset, *, ax: Axes | None = None, title: str = "")
         text = words.number(gap, min(words.places_of(abs(gap)) if gap else 1, 4))  # two digits
         beside: dict[str, Any] = {"xytext": (6, 0), "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, (x[-1], (naive[-1] + honest[-1]) / 2), va="center", fontsize=NOTE, **beside)
-    pad = style.legend(ax, above=3)
-    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", pad=pad)
+    return finished(ax, title, x="number of configurations tried", y=_metric_label(curve), grid="y", above=3)
 
 
 def _count_ticks(ax: Axes, x: np.ndarray) -> None:

@@ -66,8 +66,7 @@ def plot_critical_difference(result: xr.Dataset, *, ax: Axes | None = None, titl
     k, groups = len(ranks), len(member)
     left, bars = (k + 1) // 2, 0.35 * groups
     depth = bars + 0.7 * max(left, k - left) + 0.4
-    ax = axes(ax, 7, 1.0 + 0.45 * (depth + 1))
-    shades = palette()
+    ax, shades = axes(ax, 7, 1.0 + 0.45 * (depth + 1))
     low, high, room = 1.0, float(k), style.characters(ax, 0.33, NOTE) - 7  # letters of a name beside its rank
     pad = 0.35 * max(high - low, 1)
     ax.set(xlim=(low - pad, high + pad), ylim=(-depth, 1.4))
@@ -211,15 +210,14 @@ def plot_coverage(
     if len(levels) > 1:
         raise InputError(f"`study` holds levels {show(levels)}; pick one, or say what to draw with level=.")
     promised = 100 * float(levels[0]) if len(levels) else np.nan
-    shades, dash = palette(), (0, (4, 2))
-    promise: dict[str, Any] = {"color": shades.muted, "lw": 1, "ls": dash, "label": f"promised: {promised:g}%"}
+    dash, label = (0, (4, 2)), f"promised: {promised:g}%"
+    promise: dict[str, Any] = {"color": palette().muted, "lw": 1, "ls": dash, "label": label}
     if x is None:
         dims = share.dims or ("method",)
-        parts = [
-            [name if dim == "method" else f"{dim} {name}" for name in style.line_names(study, dim, 20)] for dim in dims
-        ]
+        before = {dim: "" if dim == "method" else f"{dim} " for dim in dims}
+        parts = [[before[dim] + name for name in style.line_names(study, dim, 20)] for dim in dims]
         names = [short(", ".join(row)) for row in product(*parts)]
-        ax = axes(ax, 6.4, 0.9 + 0.34 * len(names), rows=len(names))
+        ax, shades = axes(ax, 6.4, 0.9 + 0.34 * len(names), rows=len(names))
         rows, middle, half = np.arange(len(names)), share.values.ravel(), error.values.ravel()
         ax.axvline(promised, zorder=1, **promise)
         ax.hlines(rows, middle - half, np.minimum(middle + half, 100), color=shades.honest, lw=2)
@@ -228,7 +226,7 @@ def plot_coverage(
         return finished(ax, title, x=COVERED, grid="x")
     check_dim(share.dims, x, "x")
     lines = style.lines_of(study, "coverage", "study", x)
-    ax = axes(ax, 6.4, 3.4)
+    ax, _ = axes(ax, 6.4, 3.4)
     where = np.asarray(labels_of(study, x))
     numeric = where.dtype.kind in "iuf"
     spot = where.astype(float) if numeric else np.arange(len(where), dtype=float)
@@ -241,9 +239,8 @@ def plot_coverage(
         ax.minorticks_off()
     ax.set_xticks(spot, [short(label, 16) for label in where])
     literal(ax.get_xticklabels())
-    pad = style.legend(ax)
     words = "sample size" if x in ("size", "n_samples") else x.replace("_", " ")
-    return finished(ax, title, x=words, y=COVERED, grid="y", pad=pad)
+    return finished(ax, title, x=words, y=COVERED, grid="y", above=0)
 
 
 def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", mark: float | None = None) -> Axes:
@@ -284,8 +281,7 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     if "prior" not in result["estimate"].dims:
         raise InputError("`result` has one prior only; a curve needs several, as from prior_curve().")
     lines = style.lines_of(result, "estimate", "result", "prior")
-    ax = axes(ax, 6.4, 3.6)
-    shades = palette()
+    ax, shades = axes(ax, 6.4, 3.6)
     prior = result["prior"].values.astype(float)
     for at, (name, one) in enumerate(lines):
         colour, dash = (style.line_style(at)[part] for part in ("color", "ls"))
@@ -299,10 +295,9 @@ def plot_prior(result: xr.Dataset, *, ax: Axes | None = None, title: str = "", m
     if mark is not None:
         ax.axvline(float(mark), color=shades.muted, lw=1, ls=style.DOTTED, label=f"prior {float(mark):g}")
     ax.set_ylim(bottom=0)
-    pad = style.legend(ax)
     known = "prior_class" in result.coords and result["prior_class"].ndim == 0
     which = f"class {short(result['prior_class'].item(), 24)}" if known else "the first class"
-    return finished(ax, title, x=f"probability of {which} in the population", y="error rate", grid="y", pad=pad)
+    return finished(ax, title, x=f"probability of {which} in the population", y="error rate", grid="y", above=0)
 
 
 def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = "") -> Axes:
@@ -336,8 +331,7 @@ def plot_dropping(result: xr.Dataset, *, ax: Axes | None = None, title: str = ""
     'configurations trained'
     """
     drawable(result, "result", "bbcd()", ("dropped_after",), {"configuration"})
-    ax = axes(ax, 6.4, 3.2)
-    shades = palette()
+    ax, shades = axes(ax, 6.4, 3.2)
     after = result["dropped_after"].values.astype(float)
     total, dropped = len(after), after[np.isfinite(after)]
     folds = int(dropped.max(initial=0)) + 1

@@ -105,14 +105,11 @@ def journal(columns: str | float = "single", *, size: float = 8) -> dict[str, An
     }
 
 
-def axes(ax: Axes | None, width: float = 6.4, height: float = 3.6, *, rows: int = 0) -> Axes:
-    """Return `ax`, or the axes of a new figure."""
-    if ax is None:
-        made: Axes = new_figure(width, height, rows).subplots()
-        return made
-    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+def axes(ax: Axes | None, width: float, height: float, *, rows: int = 0) -> tuple[Axes, Palette]:
+    """Return `ax`, or the axes of a new figure, and the colours to draw with."""
+    if ax is not None and not (hasattr(ax, "plot") and hasattr(ax, "figure")):
         raise InputError(f"`ax` must be a matplotlib Axes; got {type(ax).__name__}.")
-    return ax
+    return new_figure(width, height, rows).subplots() if ax is None else ax, palette()
 
 
 def new_figure(width: float, height: float, rows: int = 0) -> Figure:
@@ -145,9 +142,16 @@ def line_style(at: int) -> dict[str, Any]:
     return {"color": lines[at % len(lines)], "marker": MARKERS[at % 7], "ls": DASHES[at % 7]}
 
 
-def finished(ax: Axes, title: str = "", *, x: str = "", y: str = "", grid: str = "", **options: Any) -> Axes:
-    """Return the axes with names, few lines, an unobtrusive grid and, unless it is empty, a title."""
+def finished(
+    ax: Axes, title: str = "", *, x: str = "", y: str = "", grid: str = "", above: int | None = None, **options: Any
+) -> Axes:
+    """Return the axes with names, few lines, an unobtrusive grid and, unless it is empty, a title.
+
+    Marks are explained by a legend in up to `above` columns on top, 0 for one at the right, None for no legend.
+    """
     shades = palette()
+    if above is not None:
+        options["pad"] = legend(ax, above)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -174,7 +178,7 @@ def width_of(ax: Axes) -> float:
     return float(ax.get_figure(root=True).get_figwidth() * ax.get_position(original=True).width)  # type: ignore[union-attr]
 
 
-def legend(ax: Axes, above: int = 0) -> float:
+def legend(ax: Axes, above: int) -> float:
     """Explain several marks outside the axes, and return how far above the axes a title then stands, in points.
 
     They are explained at the right, or on top: in up to `above` columns, or where the axes are narrow.
@@ -242,7 +246,5 @@ def lines_of(table: xr.Dataset, variable: str, argument: str, *shown: str) -> li
 def line_names(table: xr.Dataset, dim: Hashable, longest: int = 30) -> list[str]:
     """Return the names along a dim as a figure shows them; methods in words."""
     words = method_words if dim == "method" else str
-    labels = (
-        labels_of(table, dim) if dim in table.dims else [table["method"].item() if "method" in table.coords else ""]
-    )
-    return [short(words(name), longest) for name in labels]
+    alone = table["method"].item() if "method" in table.coords and dim not in table.dims else ""
+    return [short(words(name), longest) for name in (labels_of(table, dim) if dim in table.dims else [alone])]

@@ -23,9 +23,9 @@ from cvstats.tables.words import better, printable, several
 from .analysis import Analysis
 from .checklist import checklist_text
 from .methods import PREPROCESSING, WRITERS, paragraph
-from .page import SECTIONS, Page, figures_of
+from .page import SECTIONS, Page
 from .record import beside, record_of, record_text
-from .sections import headline, test_words
+from .sections import headline, intervals, test_words
 from .summary import summary as summary
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def render_html(page: Page, record: str | None = None) -> str:
     sizes = [several(design.samples, "sample"), several(design.configurations, "configuration")]
     eyebrow = [printable(analysis.source.get("source") or ""), analysis.name, *sizes, design.words.split(",")[0]]
     whose, estimate = analysis.whose.capitalize(), analysis.number(analysis.winner["estimate"])
-    made = [(name, section.title, section.blocks(page)) for name, section in SECTIONS.items()]
+    made = [(name, title, [*filter(None, blocks(page))]) for name, (title, blocks) in SECTIONS.items()]
     return template.render(
         title=printable(page.title) if page.title else f"{whose} {analysis.name} is about {estimate}",
         eyebrow=" · ".join(part for part in eyebrow if part),
@@ -211,7 +211,7 @@ def render_html(page: Page, record: str | None = None) -> str:
         selected=printable(analysis.winner["selected"].item()),
         direction=better(analysis.metric),
         beyond=test_words(analysis),
-        figures=figures_of("header", analysis),
+        figure=intervals(analysis),
         sections=[(name, title, blocks) for name, title, blocks in made if blocks],
         version=cvstats.__version__,
         record=record or record_text(record_of(page)),
@@ -244,7 +244,7 @@ def _compiled() -> tuple[Template, str, str]:
 
 def _check_preprocessing(preprocessing: str | None) -> None:
     if preprocessing is not None:
-        check_option(preprocessing, tuple(PREPROCESSING), "preprocessing")
+        check_option(preprocessing, PREPROCESSING, "preprocessing")
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:

@@ -73,9 +73,7 @@ class Analysis:
     """
 
     cube: xr.DataArray
-    asked: str | Metric | Sequence[str | Metric] | None = (
-        None  # one metric or several; by default by the kind of labels
-    )
+    asked: str | Metric | Sequence[str | Metric] | None = None  # metrics; by default by the kind of labels
     inner: xr.DataArray | None = None
     regime: str = "cv"
     times: int = 1000
@@ -118,11 +116,19 @@ class Analysis:
     @property
     def labelled(self) -> bool:
         """Whether the predictions say which class, so that class errors exist."""
-        return class_names(self.cube) is not None and ("threshold" in self.cube.coords or self._kind != "score")
+        return class_names(self.cube) is not None and ("threshold" in self.cube.coords or self.kind != "score")
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
+        """What the predictions are."""
         return str(self.cube.coords["kind"].item())
+
+    @property
+    def cut(self) -> str:
+        """Above which threshold predictions are positive, in words, where they are."""
+        found = None if self.decision is None else self.decision.get("threshold")
+        found = self.cube.coords.get("threshold") if found is None else found
+        return f"positive above {float(found):.4g}" if found is not None and "positive" in self.cube.coords else ""
 
     @cached_property
     def population(self) -> xr.Dataset | None:
@@ -333,6 +339,12 @@ class Analysis:
     def limits(self, result: xr.Dataset) -> str:
         """Return ``0.86 to 0.96``, or an empty string without an interval."""
         return limits_text(result, self.places)
+
+    @property
+    def estimated(self) -> str:
+        """The recommended estimate and its interval, in words."""
+        limits = self.limits(self.winner)
+        return self.number(self.winner["estimate"]) + (f" ({self.percentage} interval {limits})" if limits else "")
 
     @property
     def percentage(self) -> str:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cvstats.tables.render import Cell
-from cvstats.tables.words import count, metric_words, printable, several
+from cvstats.tables.words import capital, count, metric_words, printable, several
 
 from .analysis import Analysis
+from .methods import TEXTS
 from .page import Listing
 
-REFERENCE = (
-    "Collins, Moons, Dhiman et al. (2024). TRIPOD+AI statement: updated guidance for reporting clinical prediction "
-    "models that use regression or machine learning methods. BMJ 385, e078378. doi:10.1136/bmj-2023-078378"
-)
+REFERENCE: str = TEXTS["references"]["tripod"]
+ITEMS: dict[str, str] = TEXTS["tripod"]  # number -> topic
 AUTHOR = "For the authors to write."
 
 
 def answers(analysis: Analysis) -> dict[str, str]:
     """Return what is known of each item, by its number."""
     design, best = analysis.design, analysis.winner
-    limits = analysis.limits(best)
     classes = ", ".join(f"{count(n)} {printable(name)}" for name, n in list(design.classes.items())[:8])
     events = classes or (f"{count(design.events)} events" if design.events is not None else "")
     known = {
@@ -34,43 +32,23 @@ def answers(analysis: Analysis) -> dict[str, str]:
         "15": f"Predictions are {_output(analysis)}.",
         "18f": "This analysis: cvstats, command and seed under \u201cTo reproduce\u201d. Add the code of the models.",
         "21": f"{several(design.predicted, 'sample')}{f', {events}' if events else ''}.",
-        "23a": f"{analysis.name[:1].upper() + analysis.name[1:]} {analysis.number(best['estimate'])}"
-        f"{f' ({analysis.percentage} interval {limits})' if limits else ''}; plain cross-validation "
+        "23a": f"{capital(analysis.name)} {analysis.estimated}; plain cross-validation "
         f"{analysis.number(best['naive'])}. Further metrics, subgroups and curves: where they are shown.",
     }
     if design.classes:
         known["13"] = f"Class sizes: {classes}. Nothing was rebalanced here; say whether training was."
     if analysis.subgroup is not None:
-        known["14"] = known["23b"] = (
-            f"Performance within each {printable(analysis.subgroup)} is in the table of the decision."
-        )
+        levels = f"Performance within each {printable(analysis.subgroup)} is in the table of the decision."
+        known |= {"14": levels, "23b": levels}
     if design.groups:
         known["12d"] = f"Samples come in {count(design.groups)} groups, which were resampled whole."
     if analysis.adjust is not None:
-        known["12f"] = known["24"] = (
-            "What was adjusted after choosing was learned again in every draw; values are shown above."
-        )
+        learned = "What was adjusted after choosing was learned again in every draw; values are shown above."
+        known |= {"12f": learned, "24": learned}
     missing = design.samples - design.predicted
     known["11"] = f"{several(missing, 'sample')} without a prediction{' were left out' if missing else ''}. "
     known["11"] += "Say how missing predictors and outcomes were handled."
     return known
-
-
-ITEMS = {
-    "1": "Title", "2": "Abstract", "3": "Background: context, target population, inequalities", "4": "Objectives",
-    "5": "Data: sources and dates", "6": "Participants: setting, eligibility, treatments", "7": "Data preparation",
-    "8": "Outcome: definition, assessment", "9": "Predictors: choice, definition, assessment", "10": "Sample size",
-    "11": "Missing data", "12a": "How data were used", "12b": "Handling of predictors",
-    "12c": "Type of model, building, tuning, internal validation", "12d": "Heterogeneity across clusters",
-    "12e": "Measures of performance", "12f": "Model updating", "12g": "How predictions are calculated",
-    "13": "Class imbalance", "14": "Fairness", "15": "Output of the model", "16": "Training against evaluation",
-    "17": "Ethical approval", "18a-e": "Funding, conflicts, protocol, registration, data", "18f": "Code",
-    "19": "Patient and public involvement", "20": "Participants: flow and characteristics",
-    "21": "Participants and events analysed", "22": "Specification of the model",
-    "23a": "Performance with intervals, also in subgroups",
-    "23b": "Heterogeneity of performance", "24": "Results of updating", "25": "Interpretation", "26": "Limitations",
-    "27": "Usability in the current context",
-}  # fmt: skip
 
 
 def checklist(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
@@ -100,9 +78,4 @@ def _metrics(analysis: Analysis) -> list[str]:
 
 def _output(analysis: Analysis) -> str:
     words = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
-    text = words[str(analysis.cube.coords["kind"].item())]
-    cut = analysis.decision["threshold"] if analysis.decision is not None and "threshold" in analysis.decision else None
-    cut = analysis.cube.coords.get("threshold") if cut is None else cut
-    return (
-        f"{text}, positive above {float(cut):.4g}" if cut is not None and "positive" in analysis.cube.coords else text
-    )
+    return words[analysis.kind] + (f", {analysis.cut}" if analysis.cut else "")

@@ -131,25 +131,24 @@ def read_facts(cube: xr.DataArray, design: Design, source: dict[str, Any]) -> li
     layout = printable(source.get("title") or source.get("layout") or "")
     how = f" ({source['recognised']})" if source.get("recognised") else ""
     classes = ", ".join(f"{count(n)} {of_class(name)}{printable(name)}" for name, n in list(design.classes.items())[:8])
+    missing = source.get("missing_cells")
     renamed = [(ours, theirs) for ours, theirs in (source.get("read_as") or {}).items() if ours != theirs]
+    censored = design.samples - (design.events or 0)
+    events = "" if design.events is None else f"{count(design.events)} observed, {count(censored)} censored"
     facts = {
         "Source": printable(source.get("source") or ""),
         "Layout": layout + how if source.get("layout") else "",
         "Columns read": printable(", ".join(f"{theirs} as {ours}" for ours, theirs in renamed)),
         "Rows read": count(source["rows"]) if source.get("rows") else "",
         "Samples": count(design.samples) + (f" ({classes})" if classes else ""),
-        "Events": "",
+        "Events": events,
         "Groups": count(design.groups) if design.groups else "",
         "Configurations": count(design.configurations),
         "Cross-validation": design.words,
         "Predictions": _kind(cube),
-        "Missing predictions": "",
+        "Missing predictions": "" if missing is None else count(missing) if missing else "none",
         "Columns not used": ", ".join(printable(name) for name in (source.get("ignored_columns") or [])[:12]),
     }
-    if design.events is not None:
-        facts["Events"] = f"{count(design.events)} observed, {count(design.samples - design.events)} censored"
-    if source.get("missing_cells") is not None:
-        facts["Missing predictions"] = count(source["missing_cells"]) if source["missing_cells"] else "none"
     return [(name, text) for name, text in facts.items() if text]
 
 

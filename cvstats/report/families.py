@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,14 @@ FAMILIES = ("family", "learner", "model", "wflow_id", "classifier")  # coordinat
 MOST_FAMILIES = 40
 
 
-def family_blocks(page: Page) -> list[Block]:
-    """Return every family's best configuration, and the difference between tuned families."""
-    table = family_table(page.analysis)
-    if table is None:
-        return []
-    words = (
-        "What tuning picks from each family, chosen again in every draw and judged on the samples left out, and its "
-        "difference from the family that comes out best. P is adjusted for the number of families (Holm)."
-    )
-    return [words, table]
+def family_blocks(page: Page) -> Iterator[Block]:
+    """Yield every family's best configuration, and the difference between tuned families."""
+    if table := family_table(page.analysis):
+        yield (
+            "What tuning picks from each family, chosen again in every draw and judged on the samples left out, and "
+            "its difference from the family that comes out best. P is adjusted for the number of families (Holm)."
+        )
+        yield table
 
 
 def family_table(analysis: Analysis) -> Listing | None:

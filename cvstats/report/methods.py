@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 
 import numpy as np
 import xarray as xr
@@ -14,37 +16,9 @@ from cvstats.tables.words import better, estimate_text, metric_words, printable,
 from .analysis import Analysis
 from .design import Design, of_class
 
-REFERENCES = {
-    "bbc": "Tsamardinos, Greasidou, Borboudakis (2018). Bootstrapping the out-of-sample predictions for efficient and "
-    "accurate cross-validation. Machine Learning 107, 1895-1922. doi:10.1007/s10994-018-5714-4",
-    "cvm_cv": "Tsamardinos, Rakhshani, Lagani (2015). Performance-estimation properties of cross-validation-based "
-    "protocols with simultaneous hyper-parameter optimization. Int. J. Artificial Intelligence Tools 24, 1540023. "
-    "doi:10.1142/S0218213015400230",
-    "separate_cv": "Braga-Neto, Zollanvari, Dougherty (2014). Cross-validation under separate sampling: strong bias "
-    "and how to correct it. Bioinformatics 30, 3349-3355. doi:10.1093/bioinformatics/btu527",
-    "implementations": "Winderbaum, Koch (2022). Cross-validation for supervised learning with tuning parameters. "
-    "J. Statistics and Computer Science 1, 89-106. doi:10.47509/JSCS.2022.v01i01.05",
-    "tt": "Tibshirani, Tibshirani (2009). A bias correction for the minimum error rate in cross-validation. "
-    "Annals of Applied Statistics 3, 822-829. doi:10.1214/08-AOAS224",
-    "ncv": "Varma, Simon (2006). Bias in error estimation when using cross-validation for model selection. "
-    "BMC Bioinformatics 7, 91. doi:10.1186/1471-2105-7-91",
-    "wilson": "Wilson (1927). Probable inference, the law of succession, and statistical inference. "
-    "J. American Statistical Association 22, 209-212. doi:10.1080/01621459.1927.10502953",
-}
-PREPROCESSING = {
-    "inside": "All data-dependent preprocessing (scaling, dimension reduction, variable selection) was fitted within "
-    "each training set and applied to the held-out fold (Winderbaum and Koch 2022).",
-    "outside": "Data-dependent preprocessing was fitted on all samples before splitting (Winderbaum and Koch 2022): "
-    "the held-out folds influenced the models, and every estimate below may be optimistic for that reason, "
-    "which no analysis of saved predictions can correct.",
-    "none": "No step that learns from the data preceded the models.",
-}
-UNKNOWN_PREPROCESSING = (
-    "[State whether preprocessing that learns from the data (scaling, dimension reduction, variable selection) was "
-    "fitted within each training set or on all samples before splitting: saved predictions cannot tell.]"
-)
-
-
+TEXTS = json.loads((files("cvstats") / "data" / "report.json").read_text(encoding="utf-8"))
+REFERENCES: dict[str, str] = TEXTS["references"]
+PREPROCESSING = ("inside", "outside", "none")  # where it was fitted
 TINY = 1e-12  # a variance below it is rounding
 MARK = "\x00"  # on either side of a user's own text, which never holds it
 
@@ -86,7 +60,7 @@ def sentences(analysis: Analysis, preprocessing: str | None) -> Iterator[str]:
     yield _data(analysis, design)
     yield _partition(design)
     yield _configurations(design)
-    yield PREPROCESSING[preprocessing] if preprocessing else UNKNOWN_PREPROCESSING
+    yield TEXTS["preprocessing"][preprocessing or "unknown"]
     yield from _choice(analysis, design)
     yield from _estimate(analysis, design)
     yield from _interval(analysis)
@@ -212,9 +186,7 @@ def _constants(analysis: Analysis) -> str:
     parts = analysis.winner.get("calibration")
     if parts is None or parts.ndim != 1:
         return ""
-    known = {
-        str(name): float(value) for name, value in zip(parts["calibration_part"].values, parts.values, strict=True)
-    }
+    known = dict(zip(map(str, parts["calibration_part"].values), map(float, parts.values), strict=True))
     df = f"t on {known['n'] - 1:.0f} degrees of freedom"
     if not _wilson(analysis):
         few = ""
@@ -252,9 +224,8 @@ def _constants(analysis: Analysis) -> str:
 
 
 def _numbers(analysis: Analysis) -> str:
-    best, limits = analysis.winner, analysis.limits(analysis.winner)
-    text = f"The {analysis.which}, {named(best['selected'].item())}, has an estimated {analysis.name} of "
-    text += analysis.number(best["estimate"]) + (f" ({analysis.percentage} interval {limits})" if limits else "")
+    best, who = analysis.winner, named(analysis.winner["selected"].item())
+    text = f"The {analysis.which}, {who}, has an estimated {analysis.name} of {analysis.estimated}"
     if not analysis.single:
         text += f"; its uncorrected cross-validated score is {analysis.number(best['naive'])}"
         text += f", and BBC-CV as published gives {analysis.number(analysis.bbc['estimate'])}"
@@ -284,9 +255,8 @@ def _population(analysis: Analysis) -> Iterator[str]:
     if found is None:
         return
     mine = found.isel(configuration=analysis.chosen)
-    errors = [
-        f"{class_text(mine, at)} among {named(name)}" for at, name in enumerate(mine["label_class"].values.tolist())
-    ]
+    names = enumerate(mine["label_class"].values.tolist())
+    errors = [f"{class_text(mine, at)} among {named(name)}" for at, name in names]
     corrected = "" if analysis.single else " (not corrected for selection)"
     yield f"The error of the {analysis.which} is {' and '.join(errors)}{corrected}."
     if "estimate" not in mine:

@@ -1,11 +1,11 @@
-"""What a page is made of: the blocks that a section may hold, and the registries of sections and figures."""
+"""What a page is made of: the blocks that a section may hold, and the registry of sections."""
 
 from __future__ import annotations
 
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -147,49 +147,25 @@ class Page:
     reading: Mapping[str, Any] = field(default_factory=dict)  # how they were read
 
 
-MakeBlocks = Callable[[Page], list[Block]]
-MakeDrawing = Callable[[Analysis], Drawing | None]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading and what makes the blocks below it; without blocks the section is left out."""
-
-    title: str
-    blocks: MakeBlocks
-
-
-SECTIONS: dict[str, Section] = {}  # in the order of the page
-FIGURES: dict[str, list[MakeDrawing]] = {}  # by the section they stand in
+MakeBlocks = Callable[[Page], Iterable[Block | None]]
+SECTIONS: dict[str, tuple[str, MakeBlocks]] = {}  # titles and what makes the blocks below, in the order of the page
 
 
 def section(name: str, title: str, *, before: str | None = None) -> Callable[[MakeBlocks], MakeBlocks]:
-    """Add the decorated function to the page as a section, at the end or before another one."""
+    """Add the decorated function to the page as a section, at the end or before another one.
+
+    Blocks that are None or empty are left out, and a section without any.
+    """
 
     def add(blocks: MakeBlocks) -> MakeBlocks:
         order = [item for item in SECTIONS.items() if item[0] != name]
         at = [known for known, _ in order].index(before) if before else len(order)
-        order.insert(at, (name, Section(title, blocks)))
+        order.insert(at, (name, (title, blocks)))
         SECTIONS.clear()
         SECTIONS.update(order)
         return blocks
 
     return add
-
-
-def figure(section: str) -> Callable[[MakeDrawing], MakeDrawing]:
-    """Add the decorated function to the figures of a section."""
-
-    def add(draw: MakeDrawing) -> MakeDrawing:
-        FIGURES.setdefault(section, []).append(draw)
-        return draw
-
-    return add
-
-
-def figures_of(section: str, analysis: Analysis) -> list[Block]:
-    """Return the figures of a section that this analysis allows."""
-    return [drawing for draw in FIGURES.get(section, ()) if (drawing := draw(analysis)) is not None]
 
 
 def inline(text: str) -> str:

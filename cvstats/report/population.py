@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -12,20 +14,14 @@ from cvstats.tables.words import count, estimate_text, number, percent, places_o
 
 from .analysis import Analysis
 from .methods import class_text
-from .page import Block, Drawing, Listing, figure, figures_of
+from .page import Block, Drawing, Listing, Page
 
 
-def population_blocks(analysis: Analysis) -> list[Block]:
-    """Return class errors, the overall error at the prior, and which rule is best at which prior."""
-    if analysis.population is None:
-        return []
-    table = best_by_prior(analysis)
-    return [
-        population_words(analysis),
-        class_table(analysis),
-        *figures_of("population", analysis),
-        *([] if table is None else [table]),
-    ]
+def population_blocks(page: Page) -> Iterator[Block | None]:
+    """Yield class errors, the overall error at the prior, and which rule is best at which prior."""
+    if page.analysis.population is not None:
+        for make in (population_words, class_table, error_by_prior, best_by_prior):
+            yield make(page.analysis)
 
 
 def population_words(analysis: Analysis) -> str:
@@ -101,7 +97,6 @@ def best_by_prior(analysis: Analysis) -> Listing | None:
     return Listing(head, rows, 1, "Decision by prevalence", note, "prevalence", [False, False, True])
 
 
-@figure("population")
 def error_by_prior(analysis: Analysis) -> Drawing | None:
     """Draw the error of the selected configuration against the prior."""
     line = analysis.prior_line

@@ -37,34 +37,16 @@ SMALL = 1e-6  # numbers below this share of the plain score are compared with th
 BLOCK = re.compile(r'<script type="application/json" id="record">(.*?)</script>', re.S)
 SHAPE: dict[str, dict[str, tuple[type, ...]]] = {
     "cube": {"hash": (str,), "order": (dict,)},
-    "options": {
-        "metric": (str,),
-        "metrics": (list,),
-        "by": (str, type(None)),
-        "adjust": (str, list, type(None)),
-        "subgroup": (str, type(None)),
-        "prior": (str, type(None)),
-        "seed": (int,),
-        "draws": (int,),
-        "level": (float,),
-        "regime": (str,),
-        "preprocessing": (str, type(None)),
-        "title": (str, type(None)),
-        "command": (str, type(None)),
-    },
+    "options": {"metric": (str,), "metrics": (list,), "seed": (int,), "draws": (int,), "level": (float,)}
+    | {"regime": (str,), "adjust": (str, list, type(None))}
+    | dict.fromkeys(("by", "subgroup", "prior", "preprocessing", "title", "command"), (str, type(None))),
     "reading": {},
     "source": {},
     "versions": {"cvstats": (str,)},
     "numbers": {"results": (dict,)},
 }
-OPTIONAL = {  # of what reading and cube may hold
-    "example": str,
-    "format": str,
-    "encoding": str,
-    "columns": list,
-    "kind": str,
-    "threshold": float,
-}
+# what reading and cube may hold
+OPTIONAL = {"example": str, "format": str, "encoding": str, "columns": list, "kind": str, "threshold": float}
 
 
 def beside(page: Path) -> Path:
@@ -81,12 +63,8 @@ def record_of(page: Page) -> dict[str, Any]:
         "versions": versions(),
         "inputs": list(page.inputs),
         "reading": dict(page.reading),
-        "cube": {
-            "hash": analysis.winner.attrs["cube_hash"],
-            "order": order_of(cube),
-            "sizes": dict(cube.sizes),
-            **settled,
-        },
+        "cube": {"hash": analysis.winner.attrs["cube_hash"], "order": order_of(cube), "sizes": dict(cube.sizes)}
+        | settled,
         "inner": None if analysis.inner is None else {"hash": cube_hash(analysis.inner)},
         "options": {
             "metric": analysis.metric.name,
@@ -244,17 +222,11 @@ def _damaged(record: dict[str, Any]) -> Iterator[str]:
 
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield where every single value of nested tables stands, and the value."""
-    inside = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else None
-    )
-    if inside is None:
+    if not isinstance(value, (dict, list)):
         yield path, value
-    else:
-        for key, part in inside:
-            yield from leaves(part, (*path, str(key)))
-
-
-ABSENT = "absent"
+        return
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from leaves(part, (*path, str(key)))
 
 
 def differences(then: Any, now: Any) -> dict[tuple[str, ...], tuple[Any, Any, int]]:

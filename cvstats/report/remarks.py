@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats._check import plain
 from cvstats.cube.arrays import coverage
 from cvstats.protocols.bootstrap import FEW_GROUPS, doubts
-from cvstats.tables.words import count, number, percent, printable, several, spread_of
+from cvstats.tables.words import capital, count, number, percent, printable, several, spread_of
 
 from .analysis import Analysis
 from .design import Design
@@ -71,8 +71,8 @@ def choice_words(analysis: Analysis) -> str:
 
 def _care(text: str) -> Remark:
     """Return what must not be overlooked as a sentence."""
-    text = printable(text.strip())
-    return Remark(text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else "."), care=True)
+    text = capital(printable(text.strip()))
+    return Remark(text + ("" if text.endswith((".", "!", "?")) else "."), care=True)
 
 
 def _sorted(remarks: Iterable[Remark]) -> list[Remark]:

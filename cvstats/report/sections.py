@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,15 @@ from cvstats.plot.estimates import plot_intervals, plot_optimism, plot_win_rates
 from cvstats.protocols import PROTOCOLS
 from cvstats.tables import bind
 from cvstats.tables.render import Cell
-from cvstats.tables.words import (
-    count,
-    method_words,
-    metric_words,
-    percent,
-    printable,
-)
+from cvstats.tables.words import capital, count, method_words, metric_words, percent, printable
 
 from .analysis import Analysis
 from .checklist import checklist_table
-from .curve_figures import curve_blocks
 from .design import read_facts
 from .families import FAMILIES, family_blocks
-from .judged import judged_table, survival_blocks
+from .judged import curve_blocks, judged_table, survival_blocks
 from .methods import paragraph, references_of
-from .page import Block, Copied, Drawing, Listing, Page, Rows, figure, figures_of, section
+from .page import Block, Copied, Drawing, Listing, Page, Rows, section
 from .population import population_blocks
 from .remarks import choice_words, remarks_of
 from .selected import selected_blocks
@@ -64,12 +58,11 @@ def test_words(analysis: Analysis) -> str:
 
 
 @section("decision", "One decision, judged by several metrics")
-def one_decision(page: Page) -> list[Block]:
-    """Return every metric that was asked for, of one and the same decision."""
-    found = page.analysis.decision
-    if found is None:
-        return []
-    return [decision_words(page.analysis), judged_table(found, page.analysis.percentage, "One decision", "decision")]
+def one_decision(page: Page) -> Iterator[Block]:
+    """Yield every metric that was asked for, of one and the same decision."""
+    if page.analysis.decision is not None:
+        yield decision_words(page.analysis)
+        yield judged_table(page.analysis.decision, page.analysis.percentage, "One decision", "decision")
 
 
 def decision_words(analysis: Analysis) -> str:
@@ -85,8 +78,8 @@ def decision_words(analysis: Analysis) -> str:
 @section("read", "What was read")
 def what_was_read(page: Page) -> list[Block]:
     """Return files, sizes and folds."""
-    analysis = page.analysis
-    return [Rows("facts", read_facts(analysis.cube, analysis.design, analysis.source))]
+    one = page.analysis
+    return [Rows("facts", read_facts(one.cube, one.design, one.source))]
 
 
 @section("remarks", "What to keep in mind")
@@ -109,10 +102,7 @@ def side_by_side(page: Page) -> list[Block]:
     ]
 
 
-@section("population", "In the population")
-def in_the_population(page: Page) -> list[Block]:
-    """Return errors by class and at the prior, where the class ratio of the samples is not the population's."""
-    return population_blocks(page.analysis)
+section("population", "In the population")(population_blocks)
 
 
 def method_table(analysis: Analysis) -> Listing:
@@ -141,19 +131,17 @@ def method_table(analysis: Analysis) -> Listing:
                 Cell(known.judges),
             ]
         )
-    unit = analysis.name[0].upper() + analysis.name[1:]
-    head = ["Method", unit, f"{analysis.percentage} interval", "Optimism", "Chooses on", "Judges on"]
+    head = ["Method", capital(analysis.name), f"{analysis.percentage} interval", "Optimism", "Chooses on", "Judges on"]
     note = "; ".join(f"{method_words(name)} is not shown: {reason}" for name, reason in analysis.skipped.items())
     numeric = [False, True, True, True, False, False]
     return Listing(head, rows, 1, "Methods side by side", note + "." if note else "", "methods", numeric)
 
 
 @section("winners", "Configurations")
-def which_win(page: Page) -> list[Block]:
+def which_win(page: Page) -> list[Block | None]:
     """Return how firm the choice is, and the table of configurations."""
-    words, figures = choice_words(page.analysis), figures_of("winners", page.analysis)
-    drawn = [*figures, *tuning_figures(page.analysis)]
-    return [*([words] if words else []), *drawn, configuration_table(page.analysis)]
+    one = page.analysis
+    return [choice_words(one), win_rates(one), *tuning_figures(one), configuration_table(one)]
 
 
 def tuning_figures(analysis: Analysis) -> list[Block]:
@@ -242,36 +230,22 @@ def _coord_cell(value: Any, is_number: bool) -> Cell:
     return Cell(f"{value:.6g}", key=float(value)) if math.isfinite(value) else Cell("")
 
 
-@section("selected", "Predictions and truth")
-def what_it_predicted(page: Page) -> list[Block]:
-    """Return the confusion of classes, or the residuals of numbers."""
-    return selected_blocks(page.analysis)
-
-
-@section("curves", "Curves")
-def curves_of_the_winner(page: Page) -> list[Block]:
-    """Return ROC, calibration and decision curve, or what is known at each time, where predictions allow them."""
-    return [*survival_blocks(page.analysis), *curve_blocks(page.analysis)]
-
-
-@section("families", "The best of each family")
-def best_of_each_family(page: Page) -> list[Block]:
-    """Return every family's best configuration, and the difference between tuned families."""
-    return family_blocks(page)
+section("selected", "Predictions and truth")(selected_blocks)
+section("curves", "Curves")(lambda page: [*survival_blocks(page.analysis), *curve_blocks(page.analysis)])
+section("families", "The best of each family")(family_blocks)
 
 
 @section("optimism", "What trying many configurations costs")
-def cost_of_trying(page: Page) -> list[Block]:
+def cost_of_trying(page: Page) -> list[Block | None]:
     """Return the optimism curve."""
-    return figures_of("optimism", page.analysis)
+    return [optimism(page.analysis)]
 
 
 @section("paragraph", "For the methods section")
 def for_the_methods_section(page: Page) -> list[Block]:
     """Return the paragraph in three formats."""
-    text, latex, markdown = (
-        paragraph(page.analysis, kind, page.preprocessing) for kind in ("text", "latex", "markdown")
-    )
+    kinds = ("text", "latex", "markdown")
+    text, latex, markdown = (paragraph(page.analysis, kind, page.preprocessing) for kind in kinds)
     note = "Every choice a reader needs to judge or repeat the analysis"
     return [
         Copied("text-plain", text, "Copy text", note, tag="blockquote"),
@@ -317,7 +291,6 @@ def references(page: Page) -> list[Block]:
     return [Rows("references", references_of(page.analysis))]
 
 
-@figure("header")
 def intervals(analysis: Analysis) -> Drawing:
     """Draw all estimates below each other."""
     keep = ("estimate", "conf_low", "conf_high", "naive", "std_error")
@@ -337,7 +310,6 @@ def intervals(analysis: Analysis) -> Drawing:
     )
 
 
-@figure("winners")
 def win_rates(analysis: Analysis) -> Drawing | None:
     """Draw who wins how often."""
     rate = analysis.winner["win_rate"].values.astype(float)
@@ -356,7 +328,6 @@ def win_rates(analysis: Analysis) -> Drawing | None:
     )
 
 
-@figure("optimism")
 def optimism(analysis: Analysis) -> Drawing | None:
     """Draw what trying many configurations costs."""
     curve = analysis.curve

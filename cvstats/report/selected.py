@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
@@ -11,25 +13,24 @@ from cvstats.tables.render import Cell
 from cvstats.tables.words import percent, printable
 
 from .analysis import Analysis
-from .page import Block, Drawing, Listing
+from .page import Block, Drawing, Listing, Page
 
 MOST_CLASSES, MOST_POINTS = 20, 3000
 
 
-def selected_blocks(analysis: Analysis) -> list[Block]:
-    """Return the confusion of classes or the residuals of numbers; nothing for mixtures, scores and survival."""
+def selected_blocks(page: Page) -> Iterator[Block]:
+    """Yield the confusion of classes or the residuals of numbers; nothing for mixtures, scores and survival."""
+    analysis = page.analysis
     judged = analysis.winner if analysis.decision is None else analysis.decision
     known = judged["selected"].item() in analysis.cube.indexes["configuration"]
     if analysis.cube.chunks is not None or not known or "event" in analysis.cube.coords:
-        return []
+        return
     frame = augment(analysis.cube, judged)
-    words = "What the selected configuration predicted out of sample, as it is: optimistic, as its plain score is."
-    words = "What was predicted out of sample, as it is." if analysis.single else words
-    if "residual" in frame:
-        return [words, _residuals(analysis, frame)]
-    if "predicted_class" in frame and frame["predicted_class"].nunique() <= MOST_CLASSES:
-        return [words, _confusion(analysis, frame)]
-    return []
+    few = "predicted_class" in frame and frame["predicted_class"].nunique() <= MOST_CLASSES
+    if few or "residual" in frame:
+        words = "What the selected configuration predicted out of sample, as it is: optimistic, as its plain score is."
+        yield "What was predicted out of sample, as it is." if analysis.single else words
+        yield _confusion(analysis, frame) if few else _residuals(frame)
 
 
 def _confusion(analysis: Analysis, frame: pd.DataFrame) -> Listing:
@@ -46,14 +47,12 @@ def _confusion(analysis: Analysis, frame: pd.DataFrame) -> Listing:
         cells = [Cell(f"{value:.4g}", key=float(value)) for value in counts]
         rows.append([Cell(printable(name), key=name), *cells, Cell(percent(right, digits=1), key=right)])
     head = ["True class", *(f"Predicted {printable(name)}" for name in names), "Right"]
-    cut = analysis.decision["threshold"] if analysis.decision is not None and "threshold" in analysis.decision else None
-    cut = analysis.cube.coords.get("threshold") if cut is None else cut
-    note = f"Positive above {float(cut):.4g}." if cut is not None and "positive" in analysis.cube.coords else ""
+    note = f"{analysis.cut.capitalize()}." if analysis.cut else ""
     note += f" Counts are means over {repeats} repeats." if repeats > 1 else ""
     return Listing(head, rows, 1, "Confusion", note.strip(), "confusion", [False, *[True] * (len(names) + 1)])
 
 
-def _residuals(analysis: Analysis, frame: pd.DataFrame) -> Drawing:
+def _residuals(frame: pd.DataFrame) -> Drawing:
     """Return predictions against the truth, averaged over repeats."""
     mean = frame.groupby("sample", sort=False)[["label", "prediction"]].mean().dropna()
     some = mean.iloc[:: max(1, len(mean) // MOST_POINTS)]

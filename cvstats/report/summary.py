@@ -9,18 +9,7 @@ import xarray as xr
 
 from cvstats._check import InputError, Rng, entropy
 from cvstats.metrics import Metric
-from cvstats.tables.words import (
-    estimate_text,
-    level_words,
-    method_words,
-    metric_words,
-    number,
-    p_text,
-    places_of,
-    printable,
-    several,
-    spread_of,
-)
+from cvstats.tables import words
 
 from .analysis import Analysis
 from .design import read_facts
@@ -99,13 +88,10 @@ def summary(
     if not isinstance(x, xr.DataArray):
         raise InputError(f"`x` must be a cube (DataArray) or a result (Dataset); got {type(x).__name__}.")
     analysis = Analysis(x, metric, inner, times=times, seed=entropy(rng), level=level)
-    limits = analysis.limits(analysis.winner)
-    title = f"{_capital(analysis.name)} of the {'configuration' if analysis.single else 'winner'}: "
-    title += analysis.number(analysis.winner["estimate"]) + (
-        f" ({analysis.percentage} interval {limits})" if limits else ""
-    )
+    whose = "configuration" if analysis.single else "winner"
+    title = f"{words.capital(analysis.name)} of the {whose}: {analysis.estimated}"
     label = "Configuration" if analysis.single else "Selected"
-    more = f"{label}: {printable(analysis.winner['selected'].item())}. {headline(analysis)}"
+    more = f"{label}: {words.printable(analysis.winner['selected'].item())}. {headline(analysis)}"
     facts = read_facts(x, analysis.design, analysis.source)
     return Summary(title, facts, [remark.text for remark in remarks_of(analysis)], more)
 
@@ -116,11 +102,12 @@ def sentences(result: xr.Dataset) -> list[str]:
         raise InputError("`x` is a Dataset that no function of cvstats made; give a cube or a result.")
     main = next((name for name in ("estimate", "statistic", "p_value") if name in result), None)
     if main is None:
-        return [f"{_capital(method_words(result['method'].values[()]))}: {', '.join(map(str, result.data_vars))}."]
+        method = words.capital(words.method_words(result["method"].values[()]))
+        return [f"{method}: {', '.join(map(str, result.data_vars))}."]
     if "in_set" in result and result["in_set"].dims == ("configuration",):
-        name, total = metric_words(result["metric"].values[()]), result.sizes["configuration"]
-        inside = f"{int(result['n_set'])} of {several(total, 'configuration')} cannot be excluded as the best"
-        return [f"{_capital(name)}: {inside}; selected {printable(result['selected'].item())}."]
+        name, total = words.metric_words(result["metric"].values[()]), result.sizes["configuration"]
+        inside = f"{int(result['n_set'])} of {words.several(total, 'configuration')} cannot be excluded as the best"
+        return [f"{words.capital(name)}: {inside}; selected {words.printable(result['selected'].item())}."]
     dims = [str(dim) for dim in result[main].dims]
     rows = [_row(result.isel(dict(zip(dims, place, strict=True))), dims) for place in np.ndindex(result[main].shape)]
     rows = rows if len(rows) <= 60 else [*rows[:60], f"and {len(rows) - 60} more rows"]
@@ -128,29 +115,23 @@ def sentences(result: xr.Dataset) -> list[str]:
 
 
 def _row(one: xr.Dataset, dims: list[str]) -> str:
-    words = [f"{dim} {printable(one[dim].item())}" for dim in dims if dim not in ("metric",) and dim in one.coords]
-    name = metric_words(one["metric"].item()) if "metric" in one.coords and one["metric"].item() != "none" else ""
-    name = name or method_words(one["method"].values[()] if "method" in one.coords else "result")
-    text = _capital(", ".join([name, *words]))
+    where = [f"{dim} {words.printable(one[dim].item())}" for dim in dims if dim != "metric" and dim in one.coords]
+    name = words.metric_words(one["metric"].item()) if "metric" in one.coords and one["metric"].item() != "none" else ""
+    name = name or words.method_words(one["method"].values[()] if "method" in one.coords else "result")
+    text = words.capital(", ".join([name, *where]))
     if "estimate" in one:
-        limits, level = estimate_text(one), float(one["conf_level"]) if "conf_level" in one.coords else np.nan
-        text += (
-            f" {limits}".replace(" (", f" ({level_words(level)} interval ", 1) if np.isfinite(level) else f" {limits}"
-        )
+        said, level = words.estimate_text(one), float(one["conf_level"]) if "conf_level" in one.coords else np.nan
+        text += f" {said.replace('(', f'({words.level_words(level)} interval ', 1) if np.isfinite(level) else said}"
     parts = [text]
-    places = places_of(spread_of(one), float(one["estimate"])) if "estimate" in one else 4
+    places = words.places_of(words.spread_of(one), float(one["estimate"])) if "estimate" in one else 4
     if "naive" in one and not one["naive"].ndim:
-        parts.append(f"plain CV claims {number(one['naive'], places)}")
+        parts.append(f"plain CV claims {words.number(one['naive'], places)}")
     if "p_value" in one and not one["p_value"].ndim:
-        said = p_text(float(one["p_value"]))
+        said = words.p_text(float(one["p_value"]))
         parts.append(f"P {said}" if said.startswith("<") else f"P = {said}")
     if "selected" in one and not one["selected"].ndim:
-        parts.append(f"selected {printable(one['selected'].item()) or 'a mixture'}")
+        parts.append(f"selected {words.printable(one['selected'].item()) or 'a mixture'}")
     return "; ".join(parts) + "."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def text_of(dataset: xr.Dataset) -> str:

@@ -10,12 +10,11 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, plain, show
-from cvstats.cube.arrays import check_cube, class_names
+from cvstats.cube.arrays import SETTLED, check_cube, class_names
 
 from .for_r import for_caller
 
 QUALIFIERS = ("method", "metric", "by", "conf_level", "interval", "test")
-_SETTLED = ("kind", "positive", "threshold", "classes")  # what as_cube() settled for the whole cube
 # what a row of a result is about, the first that is there
 _MAIN = ("estimate", "cd", "statistic", "p_value")
 # pandas leaves out columns in the middle when a screen is narrow: what people look for stands at either end
@@ -62,7 +61,7 @@ def tidy(x: xr.Dataset | xr.DataArray) -> pd.DataFrame:
         settled: dict[Hashable, Any] = {}
         if {"sample", "configuration", "kind"} <= {*x.dims, *x.coords}:
             x = _named_classes(x)
-            settled = {key: plain(x.coords[key].values[()]) for key in _SETTLED if key in x.coords}
+            settled = {key: plain(x.coords[key].values[()]) for key in SETTLED if key in x.coords}
             x = x.drop_vars(list(settled))
         frame = _frame({name: x.variable}, x, x.dims)
         frame.attrs = settled
@@ -180,7 +179,7 @@ def augment(cube: xr.DataArray, result: xr.Dataset) -> pd.DataFrame:
         columns["predicted_class"] = xr.Variable(shown.dims, np.array([*names, None], dtype=object)[codes])
     elif kind == "label":
         columns["predicted_class"] = shown.variable
-    frame = _frame(columns, shown.drop_vars([name for name in _SETTLED if name in shown.coords]), shown.dims)
+    frame = _frame(columns, shown.drop_vars([name for name in SETTLED if name in shown.coords]), shown.dims)
     if kind == "value" and not timed:
         frame["residual"] = frame["label"] - frame["prediction"]
     if "predicted_class" in frame:

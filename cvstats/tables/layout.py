@@ -15,7 +15,7 @@ from cvstats._check import InputError, check_count, check_dim, check_option, nea
 
 from .frames import QUALIFIERS, main_dims, tidy
 from .render import RENDERERS, Cell, Grid
-from .words import decimals, labels_of, number_text, p_text, plain_decimals
+from .words import labels_of, number_text, p_text, places_of
 
 NOTE = "* P < 0.05, ** P < 0.01"
 # numbers in the metric's unit: scaled together, digits from the standard error
@@ -229,10 +229,10 @@ def _places(name: str, x: xr.Dataset | pd.DataFrame, values: np.ndarray, times: 
         errors = np.ravel(x["conf_high"] - x["conf_low"]) / 3.92
     if errors is None and (name.startswith("df") or name.endswith("_df")):
         return [0 if float(value).is_integer() else 1 for value in values]
-    errors = np.full(1, np.nan) if errors is None else errors * times
-    known = np.isfinite(errors) & (errors > 0)
-    usual = decimals(errors) if known.any() else plain_decimals(values * times)
-    return [decimals(errors[[at]]) if each and known[at % len(known)] else usual for at in range(len(values))]
+    errors = np.full(len(values), np.nan) if errors is None else errors * times
+    usual = places_of(errors, values * times)
+    own = errors if each else np.full(len(values), np.nan)
+    return [places_of(error) if 0 < error < np.inf else usual for error in own]
 
 
 def _interval_title(result: xr.Dataset | None) -> str:

@@ -63,27 +63,6 @@ def short(text: object, longest: int = LONGEST) -> str:
     return f"{name[: longest - 1 - tail]}…{name[len(name) - tail :]}"
 
 
-def decimals(errors: np.ndarray) -> int:
-    """Return how many decimals give the median standard error two significant digits.
-
-    >>> decimals(np.array([0.0213])), decimals(np.array([0.0996])), decimals(np.array([12.0]))
-    (3, 2, 0)
-    """
-    usable = errors[np.isfinite(errors) & (errors > 0)]
-    if not usable.size:
-        return 4
-    exponent = int(f"{float(np.median(usable)):.1e}".split("e")[1])
-    return int(np.clip(1 - exponent, 0, 12))
-
-
-def plain_decimals(numbers: np.ndarray) -> int:
-    """Return how many decimals give the largest number four significant digits."""
-    usable = np.abs(numbers[np.isfinite(numbers)])
-    if not usable.size or usable.max() == 0:
-        return 1
-    return int(np.clip(3 - np.floor(np.log10(usable.max())), 0, 12))
-
-
 def number_text(value: float, places: int) -> str:
     """Return a number with fixed decimals; never ``-0.00``."""
     if np.isnan(value):
@@ -121,15 +100,17 @@ def spread_of(result: xr.Dataset) -> float:
     return math.nan
 
 
-def places_of(spread: float, value: float = math.nan) -> int:
-    """Return the decimals that show a standard error with two digits, or four digits of the value without one.
+def places_of(errors: Any, values: Any = math.nan) -> int:
+    """Return the decimals that show the median standard error with two digits, or four of the largest value without.
 
-    >>> places_of(0.021), places_of(3.2), places_of(float("nan"), 0.91)
-    (3, 1, 4)
+    >>> places_of(0.021), places_of([0.0996, 0.0996]), places_of(3.2), places_of(float("nan"), 0.91)
+    (3, 2, 1, 4)
     """
-    if math.isfinite(spread) and spread > 0:
-        return decimals(np.array([spread]))
-    return plain_decimals(np.array([value]))
+    spread, size = np.ravel(errors), np.abs(np.ravel(values))
+    spread, size = spread[np.isfinite(spread) & (spread > 0)], size[np.isfinite(size) & (size > 0)]
+    if spread.size:
+        return int(np.clip(1 - int(f"{float(np.median(spread)):.1e}".split("e")[1]), 0, 12))
+    return int(np.clip(3 - np.floor(np.log10(size.max())), 0, 12)) if size.size else 1
 
 
 def number(value: Any, places: int) -> str:
@@ -150,6 +131,11 @@ def estimate_text(result: xr.Dataset, usual: float = math.nan) -> str:
     places = places_of(spread if math.isfinite(spread) else usual, float(result["estimate"]))
     limits = limits_text(result, places)
     return number(result["estimate"], places) + (f" ({limits})" if limits else "")
+
+
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def count(value: Any) -> str:

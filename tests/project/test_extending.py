@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is 
 @pytest.fixture
 def example():
     """Return what runs the example below a heading; afterwards the package forgets it."""
-    registries = [LAYOUTS, METHODS, base.REGISTRY, PROTOCOLS, page.SECTIONS, page.FIGURES]
+    registries = [LAYOUTS, METHODS, base.REGISTRY, PROTOCOLS, page.SECTIONS]
     before = [dict(registry) for registry in registries]
 
     def run(heading):

@@ -12,7 +12,7 @@ from cvstats.report import analysis as analysis_module
 from cvstats.report import page as page_module
 from cvstats.report import render_html
 from cvstats.report.analysis import Analysis
-from cvstats.report.page import Drawing, Listing, Page, figure, section
+from cvstats.report.page import Drawing, Listing, Page, section
 from cvstats.resample import Bootstrap
 from cvstats.tables.render import Cell
 
@@ -21,7 +21,6 @@ from cvstats.tables.render import Cell
 def registries(monkeypatch):
     monkeypatch.setattr(page_module, "SECTIONS", page_module.SECTIONS.copy())
     monkeypatch.setattr("cvstats.report.SECTIONS", page_module.SECTIONS)
-    monkeypatch.setattr(page_module, "FIGURES", {name: list(made) for name, made in page_module.FIGURES.items()})
 
 
 def test_a_section_and_a_figure_from_outside(registries):
@@ -29,15 +28,12 @@ def test_a_section_and_a_figure_from_outside(registries):
     def sizes(page):
         rows = [[Cell("samples"), Cell(str(page.analysis.design.samples), key=40.0)]]
         table = Listing(["What", "Count"], rows, caption="Sizes", name="sizes", numeric=[False, True])
-        return ["Words & <b>signs</b>.", *page_module.figures_of("sizes", page.analysis), table]
-
-    @figure("sizes")
-    def dot(analysis):
-        return Drawing("dot", lambda ax, narrow: ax.plot([1], [2], "o"), (2.0, 2.0), "A dot.", "One dot, no more.")
+        dot = Drawing("dot", lambda ax, narrow: ax.plot([1], [2], "o"), (2.0, 2.0), "A dot.", "One dot, no more.")
+        return ["Words & <b>signs</b>.", dot, table]
 
     @section("nothing", "Never shown")
     def nothing(page):
-        return []
+        return [None, ""]
 
     html = render_html(Page(Analysis(cs.simulate_cube(40, 3, rng=1), "accuracy", times=40)))
     order = re.findall(r'<section id="(\w+)">', html)
