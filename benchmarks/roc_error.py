@@ -101,7 +101,7 @@ def run(design: str, repetitions: int, times: int = 100) -> dict[str, np.ndarray
 
 
 def together(every: Sequence[dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, at the rates between 0 and 1, how much further the corrected curve is from the truth, and the error of it.
+    """Return, at the rates between 0 and 1, how much further the corrected curve is from the truth, and its error.
 
     Means over all data sets, each design with the same weight; below 0 the corrected curve is nearer.
     """
