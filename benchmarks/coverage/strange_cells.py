@@ -90,6 +90,12 @@ def _tuning() -> list[Cell]:
         cell("separate-sparse", sparse, (new.only(lda, 0, 3, 6, 9), bayes), 100, kind="separate", share=0.3),
         cell("separate-xor", data.exclusive, (knn, network), 80, kind="separate", share=0.5),
         cell("separate-quantiles", data.quantiles, (knn, bayes), 120, kind="separate", share=0.6),
+        # Five more, whose models get much better with every sample.
+        cell("steep-shift", data.shifted(40, 4.0, 40), (lda, knn), 50),
+        cell("steep-xor", data.exclusive, (knn, network), 60),
+        cell("steep-quantiles", data.quantiles, (network, knn), 80),
+        cell("steep-digits", data.real("digits-38"), (lda, lasso), 50),
+        cell("steep-linear", data.linear(30, lambda rng, n: rng.normal(size=n)), values[1::2], 45, kind="value"),
     ]
 
 

@@ -25,7 +25,7 @@ from cvstats.intervals import Evidence
 from cvstats.intervals.calibrated_limits import PAIRS
 from cvstats.judge import errors_of
 from cvstats.metrics import at_prior, get_metric
-from cvstats.protocols.bootstrap import within_folds
+from cvstats.protocols.common import share_seen, within_folds
 
 from .strange_cells import CELLS, Cell
 from .strange_make import PRIOR, cube_of
@@ -69,6 +69,7 @@ def evidence_of(cell: Cell, record: dict[str, Any], kept: dict[str, Any]) -> Evi
     draws = {part: _spread(kept[part]) for part in ("values", "chosen", "kept")}
     same = {part: kept[part] for part in kept.keys() - {"quantiles", "truth", "selected", "metric", *draws}}
     later = {"samples": len(record["label"]), "within": within, "errors": errors[0], "unseen": errors[1]}
+    later["seen"] = share_seen(list(record["fold"].T))
     return Evidence(metric, **(same | draws | later))
 
 

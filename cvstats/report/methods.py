@@ -232,10 +232,6 @@ def _constants(analysis: Analysis) -> str:
     )
     if known["below"] != known["estimate"]:
         text += f"; the limit on the worse side is that at the centre {known['below']:.4g}"
-    if known["above"] != known["kappa"]:
-        text += f"; kappa = {known['above']:.4g} on the better side"
-    if np.isfinite(known["other"]):
-        text += f"; the limit on the better side is at least that at the centre {known['other']:.4g}"
     if np.isfinite(known["towards"]):
         text += (
             f"; the limit on the better side is at least that of {known['naive_first']:.4g} samples at the centre "
