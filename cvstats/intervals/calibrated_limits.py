@@ -36,9 +36,9 @@ FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}
 LESS = {"bbc": 1.0, "bbc_cross_repeat": 0.9, "bbc_ncv": 0.9}  # repeats and inner predictions average some of it away
 FIXED = {"score": 1.0, "probability": 1.35, "value": 1.35}  # models that are never refitted
 SAFE = 1.5  # kappa of the naive limit when it is heeded in full
-# Models of all samples are better than those of folds. Errors fall like n^-1/2, their estimates' own rate; shares of
-# samples half as fast, as many of their errors are nobody's fault.
-LEARNING = 0.5
+# Models of all samples are better than those of folds. Errors fall like n^-1/2 up to a hundred samples, and ever more
+# slowly beyond, as what is left is noise; errors that are counted half as fast, as noise makes more of them.
+LEARNING, LEARNERS = 0.5, 100
 # Wilson's limit next to perfection is too low for one, two or three errors; that of the Poisson distribution is not.
 RARE = 3.0
 PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
@@ -63,7 +63,8 @@ def constants(evidence: Evidence) -> Constants:
     # What pools folds, or learns or mixes, errs on the low side, and so does selection among losses that are near zero.
     safe = "never" if estimator == "bbc_ncv" else "standing out" if shares and simple else "always"
     ended = np.isfinite(metric.range[int(metric.sign > 0)]) and not metric.curve  # a point of a curve is no score
-    return Constants(kappa, 1.0, ended * (LEARNING / 2 if shares else LEARNING), safe)
+    rate = LEARNING * min(1.0, float(np.sqrt(LEARNERS / evidence.samples)))
+    return Constants(kappa, 1.0, ended * (rate / 2 if shares else rate), safe)
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
@@ -316,12 +317,14 @@ class calibrated:  # noqa: N801
 
     and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
     is averaged over pairs). Less than one hit, :math:`c\, n_{eff} < 1`, has no lower limit. Losses without an upper end
-    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit is the
-    larger of those centred at BBC and at BBC-X, for rank metrics, losses and a winner that stands out also of that at
-    the naive score; what counts samples (accuracy and its relatives) has its lower limit centred at BBC-X too, and a
-    larger :math:`\kappa` above. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
+    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit of
+    rank metrics, losses and a winner that stands out is at least that at the naive score, and the lower limit of what
+    counts samples (accuracy and its relatives) is centred at BBC-X where that is better. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
     least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
-    limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
+    limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. Models of all
+    samples are better than those of folds, which saw the share q of them (.8 where folds are unknown): on the better
+    side the distance from perfection is multiplied by :math:`q^\alpha`, :math:`\alpha = \min(1/2, 5 / \sqrt N)`, or
+    half of that for what counts samples. A log loss or
     Brier score of few misclassified samples (x, at most 3) says little of what errors cost: its upper limit allows for
     more, at the rate of Clopper and Pearson's upper limit beyond x / N, each of which gives the truth a probability of
     1/8 (or what the least certain prediction left to other classes, if that is less).
@@ -342,7 +345,8 @@ class calibrated:  # noqa: N801
     safe_upper : bool or "auto"
         Whether the upper limit heeds the limit at the winner's naive score. ``"auto"``: always for rank metrics, losses
         and other decisions than a plain choice, and for others in so far as the winner won more draws than the next
-        configuration (fully at four times as many); True: always; False: never, nor what few errors leave open.
+        configuration (fully at four times as many); True: always; False: never, nor what few errors leave open, nor
+        that models of all samples are better than those of folds.
 
     References
     ----------

@@ -223,7 +223,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
   counts <- !loss && metric != "auc" && regime == "cv"
   lift <- if (is.nan(within)) 0 else max((within - naive) / (1 - naive), 0)
   seen <- if (is.null(d$folds)) 0.8 else mean(sapply(seq_len(N), function(i) mean(d$folds[, 1] != d$folds[i, 1])))  # by models, of all samples; five folds if unknown
-  fall <- if (regime == "cv" && !isFALSE(safe)) seen^(if (counts) 0.25 else 0.5) else 1  # of errors, when models see all samples
+  fall <- if (regime == "cv" && !isFALSE(safe)) seen^((if (counts) 0.25 else 0.5) * min(1, sqrt(100 / N))) else 1  # of errors, when models see all samples
   limits <- function(level) {
     t <- qt((1 + level) / 2, N - 1)
     if (loss) {                                                    # the log of the loss

@@ -393,6 +393,11 @@ class TestCalibratedByHand:
         unsafe = [cs.calibrated(safe_upper=False).limits(evidence(metric, seen=seen), 0.95) for seen in (1.0, 0.8)]
         assert unsafe[0] == unsafe[1]
 
+    def test_many_samples_leave_little_to_learn(self):
+        rates = [constants(evidence("auc", samples=many)).rate for many in (20, 100, 400, 10_000)]
+        assert rates == pytest.approx([0.5, 0.5, 0.25, 0.05])
+        assert constants(evidence(samples=400)).rate == pytest.approx(0.125)
+
     @pytest.mark.parametrize(("metric", "best"), [("mse", 0.0), ("log_loss", 0.0), ("r2", 1.0)])
     def test_losses_of_all_samples_fall_as_well(self, metric, best):
         whole, folds = (cs.calibrated().limits(evidence(metric, seen=seen), 0.95) for seen in (1.0, 0.8))
