@@ -317,17 +317,17 @@ class calibrated:  # noqa: N801
 
     and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
     is averaged over pairs). Less than one hit, :math:`c\, n_{eff} < 1`, has no lower limit. Losses without an upper end
-    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit of
-    rank metrics, losses and a winner that stands out is at least that at the naive score, and the lower limit of what
-    counts samples (accuracy and its relatives) is centred at BBC-X where that is better. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
-    least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
-    limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. Models of all
-    samples are better than those of folds, which saw the share q of them (.8 where folds are unknown): on the better
-    side the distance from perfection is multiplied by :math:`q^\alpha`, :math:`\alpha = \min(1/2, 5 / \sqrt N)`, or
-    half of that for what counts samples. A log loss or
-    Brier score of few misclassified samples (x, at most 3) says little of what errors cost: its upper limit allows for
-    more, at the rate of Clopper and Pearson's upper limit beyond x / N, each of which gives the truth a probability of
-    1/8 (or what the least certain prediction left to other classes, if that is less).
+    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit of rank
+    metrics, losses and a winner that stands out is at least that at the naive score, and the lower limit of what counts
+    samples (accuracy and its relatives) is centred at BBC-X where that is better. A winner that misses :math:`x = (1 -
+    \theta) n_{eff} \le 3` has an upper limit of at least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the
+    gamma distribution with shape x (Poisson's limit). The upper limit of an AUC moves up by what pooling the scores of
+    several folds costs. Models of all samples are better than those of folds, which saw the share q of them (.8 where
+    folds are unknown): on the better side the distance from perfection is multiplied by :math:`q^\alpha`, :math:`\alpha
+    = \min(1/2, 5 / \sqrt N)`, or half of that for what counts samples. A log loss or Brier score of few misclassified
+    samples (x, at most 3) says little of what errors cost: its upper limit allows for more, at the rate of Clopper and
+    Pearson's upper limit beyond x / N, each of which gives the truth a probability of 1/8 (or what the least certain
+    prediction left to other classes, if that is less).
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
