@@ -2,7 +2,7 @@
 
 python -m benchmarks.coverage.strange_make FOLDER 300        makes the evidence
 python -m benchmarks.coverage.strange_judge FOLDER tuning    prints tables of one set
-python -m benchmarks.coverage.strange_judge FOLDER           judges both sets, writes benchmarks/results/strange_*.csv
+python -m benchmarks.coverage.strange_judge FOLDER           judges all sets, writes benchmarks/results/strange_*.csv
                                                              and the tables of docs/coverage.md and docs/caveats.md
 """
 
@@ -218,15 +218,16 @@ def worst(rows: pd.DataFrame) -> str:
 
 
 def refresh(folder: Path) -> None:
-    """Judge both sets; write all cells to files and the tables to the page."""
-    blocks = {}
-    for which in ("tuning", "validation"):
-        rows = table(read(folder, which))
+    """Judge all sets; write all cells to files and the tables to the page."""
+    blocks, judged = {}, {}
+    for which in ("tuning", "validation", "fresh"):
+        rows = judged[which] = table(read(folder, which))
         rows.round(4).to_csv(ROOT / "benchmarks" / "results" / f"strange_{which}.csv", index=False)
         blocks |= {f"strange {which}": by_question(rows), f"strange {which} low": low(rows)}
         each = rows.groupby("cell")["repetitions"].max()
         many = " to ".join(map(str, sorted({each.min(), each.max()})))
         blocks[f"strange {which} size"] = f"{len(each)} {which} cells, {many} repetitions."
+    rows = pd.concat([judged["validation"], judged["fresh"]], ignore_index=True)  # nothing was tuned on either
     blocks["strange bars"] = bars(rows)
     fill(ROOT / "docs" / "coverage.md", blocks)
     fill(ROOT / "docs" / "caveats.md", {"strange caveats": worst(rows)})
