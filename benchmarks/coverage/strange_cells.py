@@ -1,7 +1,8 @@
 """The cells of the study of strange designs, split once into tuning and validation by generator and by learner.
 
 Constants come from the tuning cells only. No generator and no learner of one set is used in the other. A few cells more
-(`pairs`) ask how wide limits of concordance have to be; nothing was tuned on them.
+(`fresh`) have generators and learners that neither set has, small N and steep learning curves; others (`pairs`) ask how
+wide limits of concordance have to be. Nothing was tuned on either.
 """
 
 from __future__ import annotations
@@ -89,6 +90,12 @@ def _tuning() -> list[Cell]:
         cell("separate-sparse", sparse, (new.only(lda, 0, 3, 6, 9), bayes), 100, kind="separate", share=0.3),
         cell("separate-xor", data.exclusive, (knn, network), 80, kind="separate", share=0.5),
         cell("separate-quantiles", data.quantiles, (knn, bayes), 120, kind="separate", share=0.6),
+        # Five more, whose models get much better with every sample.
+        cell("steep-shift", data.shifted(40, 4.0, 40), (lda, knn), 50),
+        cell("steep-xor", data.exclusive, (knn, network), 60),
+        cell("steep-quantiles", data.quantiles, (network, knn), 80),
+        cell("steep-digits", data.real("digits-38"), (lda, lasso), 50),
+        cell("steep-linear", data.linear(30, lambda rng, n: rng.normal(size=n)), values[1::2], 45, kind="value"),
     ]
 
 
@@ -148,6 +155,25 @@ def _validation() -> list[Cell]:
     ]
 
 
+def _fresh() -> list[Cell]:
+    kernels, components, splines, windows = new.kernels, new.components, new.splines, new.windows
+
+    def cell(name: str, make: data.Make, families: tuple[Family, ...], n: int, **more: object) -> Cell:
+        return Cell("fresh", name, make, families, n, **more)  # type: ignore[arg-type]
+
+    return [
+        cell("spiral", data.spiral, (kernels, windows), 100),
+        cell("board", data.board, (windows, kernels), 120),
+        cell("words", data.words, (components, splines), 60),
+        cell("words-rare", data.words, (components, kernels), 90, share=0.15),
+        cell("factors", data.factors(0.3, True), (components, kernels), 40),
+        cell("sectors", data.sectors, (windows, splines, kernels), 90, kind="three"),
+        cell("additive", data.additive, (new.value(splines), new.value(kernels)), 60, kind="value"),
+        cell("factors-value", data.factors(0.5, False), (new.value(components), new.value(kernels)), 50, kind="value"),
+        cell("wound", data.wound, (new.value(windows), new.value(kernels)), 80, kind="value"),
+    ]
+
+
 def _pairs() -> list[Cell]:
     values = (old.knn_value, old.ridge)
 
@@ -163,4 +189,4 @@ def _pairs() -> list[Cell]:
     ]
 
 
-CELLS = {cell.key: cell for cell in (*_tuning(), *_validation(), *_pairs())}
+CELLS = {cell.key: cell for cell in (*_tuning(), *_validation(), *_fresh(), *_pairs())}

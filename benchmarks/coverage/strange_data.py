@@ -221,3 +221,57 @@ def grouped(size: int, within: float, p: int = 6) -> Make:
         return X, _odds(1.3 * X[:, 0] + 0.9 * X[:, 1] + 0.8 * share[:, p], rng), group
 
     return make
+
+
+def spiral(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Two arms of a spiral, with three useless features."""
+    y, turn = rng.integers(0, 2, n), rng.uniform(0.6, 3.6, n)
+    arm = np.stack([turn * np.cos(2 * turn + np.pi * y), turn * np.sin(2 * turn + np.pi * y)], 1)
+    return np.column_stack([arm + 0.3 * rng.normal(size=arm.shape), rng.normal(size=(n, 3))]), y
+
+
+def board(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Three by three squares of alternating classes, with two useless features and a few labels flipped."""
+    X = rng.uniform(0, 3, size=(n, 4))
+    return X, ((X[:, :2].astype(int).sum(1) % 2) ^ (rng.random(n) < 0.05)).astype(int)
+
+
+def words(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Count sixty words, twelve of which are more frequent in one class."""
+    y = rng.integers(0, 2, n)
+    rate = np.full((2, 60), 0.7)
+    rate[0, :6], rate[1, 6:12] = 1.5, 1.5
+    return np.sqrt(rng.poisson(rate[y])), y
+
+
+def factors(noise: float, cut: bool) -> Make:
+    """Eighty features that show five hidden factors; two of them make a number, or (cut) a class."""
+    loading = np.random.default_rng(11).normal(size=(5, 80))
+
+    def make(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+        hidden = rng.normal(size=(n, 5))
+        y = hidden[:, 0] + hidden[:, 1] + noise * rng.normal(size=n)
+        return hidden @ loading + 2.0 * rng.normal(size=(n, 80)), (y > 0).astype(int) if cut else y
+
+    return make
+
+
+def additive(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Sum of four curves of twelve even features."""
+    X = rng.uniform(-1, 1, size=(n, 12))
+    y = 2 * np.sin(4 * X[:, 0]) + 3 * np.abs(X[:, 1]) + np.exp(X[:, 2]) + 1.5 * np.cos(5 * X[:, 3])
+    return X, y + 0.6 * rng.normal(size=n)
+
+
+def sectors(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Three classes by the angle in a plane, twisted with the distance from its middle; three useless features."""
+    X = rng.normal(size=(n, 5))
+    angle = np.arctan2(X[:, 1], X[:, 0]) + 0.8 * np.hypot(X[:, 0], X[:, 1]) + 0.25 * rng.normal(size=n)
+    return X, (angle // (2 * np.pi / 3)).astype(int) % 3
+
+
+def wound(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Where on a roll wound up in three dimensions a case lies, with a useless feature."""
+    turn, height = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n), rng.uniform(0, 10, n)
+    X = np.stack([turn * np.cos(turn), height, turn * np.sin(turn), rng.normal(size=n)], 1)
+    return X + 0.5 * rng.normal(size=X.shape), turn + 0.3 * height + 0.5 * rng.normal(size=n)

@@ -2,7 +2,7 @@
 
 python -m benchmarks.coverage.strange_make FOLDER 300        makes the evidence
 python -m benchmarks.coverage.strange_judge FOLDER tuning    prints tables of one set
-python -m benchmarks.coverage.strange_judge FOLDER           judges both sets, writes benchmarks/results/strange_*.csv
+python -m benchmarks.coverage.strange_judge FOLDER           judges all sets, writes benchmarks/results/strange_*.csv
                                                              and the tables of docs/coverage.md and docs/caveats.md
 """
 
@@ -25,7 +25,7 @@ from cvstats.intervals import Evidence
 from cvstats.intervals.calibrated_limits import PAIRS
 from cvstats.judge import errors_of
 from cvstats.metrics import at_prior, get_metric
-from cvstats.protocols.bootstrap import within_folds
+from cvstats.protocols.common import share_seen, within_folds
 
 from .strange_cells import CELLS, Cell
 from .strange_make import PRIOR, cube_of
@@ -69,6 +69,7 @@ def evidence_of(cell: Cell, record: dict[str, Any], kept: dict[str, Any]) -> Evi
     draws = {part: _spread(kept[part]) for part in ("values", "chosen", "kept")}
     same = {part: kept[part] for part in kept.keys() - {"quantiles", "truth", "selected", "metric", *draws}}
     later = {"samples": len(record["label"]), "within": within, "errors": errors[0], "unseen": errors[1]}
+    later["seen"] = share_seen(list(record["fold"].T))
     return Evidence(metric, **(same | draws | later))
 
 
@@ -217,15 +218,16 @@ def worst(rows: pd.DataFrame) -> str:
 
 
 def refresh(folder: Path) -> None:
-    """Judge both sets; write all cells to files and the tables to the page."""
-    blocks = {}
-    for which in ("tuning", "validation"):
-        rows = table(read(folder, which))
+    """Judge all sets; write all cells to files and the tables to the page."""
+    blocks, judged = {}, {}
+    for which in ("tuning", "validation", "fresh"):
+        rows = judged[which] = table(read(folder, which))
         rows.round(4).to_csv(ROOT / "benchmarks" / "results" / f"strange_{which}.csv", index=False)
         blocks |= {f"strange {which}": by_question(rows), f"strange {which} low": low(rows)}
         each = rows.groupby("cell")["repetitions"].max()
         many = " to ".join(map(str, sorted({each.min(), each.max()})))
         blocks[f"strange {which} size"] = f"{len(each)} {which} cells, {many} repetitions."
+    rows = pd.concat([judged["validation"], judged["fresh"]], ignore_index=True)  # nothing was tuned on either
     blocks["strange bars"] = bars(rows)
     fill(ROOT / "docs" / "coverage.md", blocks)
     fill(ROOT / "docs" / "caveats.md", {"strange caveats": worst(rows)})

@@ -103,6 +103,61 @@ def lasso(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
     return _link(level + Z[:, kept] @ weight, regress)
 
 
+def kernels(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Kernel ridge regression: polynomials of degree two and three, two exponential kernels, three penalties."""
+    X, Z = _scaled(X, Z)
+    p, level, columns = X.shape[1], y.mean(), []
+    away = [np.sqrt(np.maximum((A**2).sum(1)[:, None] - 2 * A @ X.T + (X**2).sum(1), 0) / p) for A in (X, Z)]
+    made = [[(1 + A @ X.T / p) ** degree for A in (X, Z)] for degree in (2, 3)]
+    made += [[np.exp(-d / scale) for d in away] for scale in (0.5, 2.0)]
+    for own, across in made:
+        value, base = np.linalg.eigh(own)
+        along, inner = across @ base, base.T @ (y - level)
+        columns += [level + along @ (inner / (np.maximum(value, 0) + penalty)) for penalty in (0.02, 0.2, 2.0)]
+    return _link(np.stack(columns, 1), regress)
+
+
+def components(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Partial least squares with one to eight components."""
+    X, Z = _scaled(X, Z)
+    level, rest = y.mean(), y - y.mean()
+    fit, columns, left = np.full(len(Z), level), [], (X.copy(), Z.copy())
+    for _ in range(8):
+        weight = left[0].T @ rest
+        weight = weight / (np.linalg.norm(weight) + 1e-12)
+        t, u = left[0] @ weight, left[1] @ weight
+        square = t @ t + 1e-9
+        load, slope = left[0].T @ t / square, t @ rest / square
+        left = (left[0] - np.outer(t, load), left[1] - np.outer(u, load))
+        rest, fit = rest - slope * t, fit + slope * u
+        columns.append(fit)
+    return _link(np.stack(columns, 1), regress)
+
+
+def splines(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Ridge regression on broken lines of every feature with one, three or six bends, three penalties each."""
+    level, columns = y.mean(), []
+    for bends in (1, 3, 6):
+        knots = np.quantile(X, np.arange(1, bends + 1) / (bends + 1), axis=0)
+        A, B = (np.concatenate([D, *(np.maximum(D - knot, 0) for knot in knots)], axis=1) for D in (X, Z))
+        A, B = _scaled(A, B)
+        value, base = np.linalg.eigh(A.T @ A)
+        along, inner = B @ base, base.T @ (A.T @ (y - level))
+        columns += [level + along @ (inner / (np.maximum(value, 0) + penalty)) for penalty in (1.0, 8.0, 60.0)]
+    return _link(np.stack(columns, 1), regress)
+
+
+def windows(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Return local means with normal weights of five widths (Parzen's windows)."""
+    X, Z = _scaled(X, Z)
+    square = np.maximum((Z**2).sum(1)[:, None] - 2 * Z @ X.T + (X**2).sum(1), 0) / X.shape[1]
+    columns = []
+    for width in (0.15, 0.25, 0.4, 0.7, 1.2):
+        weight = np.exp(-(square - square.min(1, keepdims=True)) / (2 * width**2))
+        columns.append((weight @ y + (0 if regress else 0.25)) / (weight.sum(1) + (0 if regress else 0.5)))
+    return np.stack(columns, 1)
+
+
 def subsets(count: int, useful: int = 0) -> Family:
     """Independence rule on random subsets of features; with `useful` the first sees these and the others the rest."""
 

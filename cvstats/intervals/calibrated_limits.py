@@ -24,7 +24,7 @@ class Constants:
 
     kappa: float  # inflation of the sampling variance
     psi: float  # weight of the selection variance
-    above: float  # inflation for the upper limit
+    rate: float = 0.0  # errors fall like the number of samples to minus this power
     safe: str = "never"  # when the upper limit heeds the naive score: "never", "standing out" or "always"
 
 
@@ -35,7 +35,10 @@ KAPPA = {"score": 1.25, "probability": 1.5, "value": 2.25}
 FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}
 LESS = {"bbc": 1.0, "bbc_cross_repeat": 0.9, "bbc_ncv": 0.9}  # repeats and inner predictions average some of it away
 FIXED = {"score": 1.0, "probability": 1.35, "value": 1.35}  # models that are never refitted
-SAFE = 1.5  # kappa of the naive limit when it is heeded in full, and of the upper limit of what counts samples
+SAFE = 1.5  # kappa of the naive limit when it is heeded in full
+# Models of all samples are better than those of folds. Errors fall like n^-1/2 up to a hundred samples, and ever more
+# slowly beyond, as what is left is noise; errors that are counted half as fast, as noise makes more of them.
+LEARNING, LEARNERS = 0.5, 100
 # Wilson's limit next to perfection is too low for one, two or three errors; that of the Poisson distribution is not.
 RARE = 3.0
 PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
@@ -51,15 +54,17 @@ def constants(evidence: Evidence) -> Constants:
     loss, simple = metric.scale != "unit", evidence.kept is None
     kind = "score" if not loss else "value" if metric.uses == "value" else "probability"
     if estimator == "bbc_x":
-        return Constants(FIXED[kind], 0.5, FIXED[kind])
+        return Constants(FIXED[kind], 0.5)
     few = (simple and len(evidence.scores) <= 2) or (evidence.grouped and not loss)
     kappa = LESS[estimator] * (FEW if few else KAPPA)[kind]
-    if estimator == "bbc_ncv" or metric.scale == "plain" or metric.target is not None:
-        return Constants(kappa, 1.0, kappa)
+    if metric.scale == "plain" or metric.target is not None:
+        return Constants(kappa, 1.0)
+    shares = not loss and metric.family != "rank"
     # What pools folds, or learns or mixes, errs on the low side, and so does selection among losses that are near zero.
-    if loss or metric.family == "rank" or not simple:
-        return Constants(kappa, 1.0, kappa, "always")
-    return Constants(kappa, 1.0, max(kappa, LESS[estimator] * SAFE), "standing out")
+    safe = "never" if estimator == "bbc_ncv" else "standing out" if shares and simple else "always"
+    ended = np.isfinite(metric.range[int(metric.sign > 0)]) and not metric.curve  # a point of a curve is no score
+    rate = LEARNING * min(1.0, float(np.sqrt(LEARNERS / evidence.samples)))
+    return Constants(kappa, 1.0, ended * (rate / 2 if shares else rate), safe)
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
@@ -233,16 +238,14 @@ class Calibration:
     first: float  # the spread: n_eff, kappa and psi V_s on the unit scale, the standard error on the log scale
     kappa: float
     extra: float
-    above: float  # kappa of the upper limit on the unit scale
     naive_first: float  # the first number of the spread without inflation and selection
     n: float  # independent units
     estimate: float
     below: float  # the centre of the lower limit
-    other: float  # a second centre for the upper limit (BBC-X), or NaN
     towards: float  # where between BBC and the naive score the upper limit is centred too, or NaN
     misses: float  # how many samples the winner misses if they are few, or NaN
     unseen: float  # by a mean loss of probabilities what one more would cost; else 0
-    lift: float = 0.0  # share of the way to perfection by which pooling the scores of folds lowers an AUC
+    lift: float = 0.0  # share of the way to perfection that the upper limit moves up
 
     def limits(self, level: float) -> tuple[float, float, float]:
         """Return lower limit, upper limit and standard error."""
@@ -250,19 +253,18 @@ class Calibration:
 
         kind = UnitScale if np.isfinite(self.worst) else LogScale if np.isfinite(self.best) else PlainScale
         scale = kind(self.best, self.worst)
-        spread, above = ((self.first, kappa, self.extra) for kappa in (self.kappa, self.above))
+        spread = self.first, self.kappa, self.extra
         t = float(stdtrit(self.n - 1, (1 + level) / 2))
         centre = scale.forward(self.estimate)
-        low, high = scale.limits(spread, scale.forward(self.below), t)[0], scale.limits(above, centre, t)[1]
-        for other, around in ((self.other, above), (self.towards, (self.naive_first, 1.0, 0.0))):
-            if not np.isnan(other):
-                high = max(high, scale.limits(around, scale.forward(other), t)[1])
+        low, high = scale.limits(spread, scale.forward(self.below), t)[0], scale.limits(spread, centre, t)[1]
+        if not np.isnan(self.towards):
+            high = max(high, scale.limits((self.naive_first, 1.0, 0.0), scale.forward(self.towards), t)[1])
         few = not np.isnan(self.misses)
         if few and kind is UnitScale:
             high = max(high, 1 - float(gammaincinv(max(self.misses, 1e-9), (1 - level) / 2)) / self.first)
-        high = high + self.lift * (1 - high) if self.lift else high
-        low, high = min(low, centre), max(high, centre)
-        ends = np.clip(sorted((scale.back(low), scale.back(high))), self.low, self.high)
+        worse, better = scale.back(min(low, centre)), scale.back(max(high, centre))
+        better = better + self.lift * (self.best - better) if self.lift else better
+        ends = np.clip(sorted((worse, better)), self.low, self.high)
         if few and self.unseen:
             # So few errors among n samples are likely enough up to an error rate of Clopper and Pearson's limit. What
             # new samples cost beyond the errors there were, the data do not show.
@@ -315,15 +317,17 @@ class calibrated:  # noqa: N801
 
     and Student's t on N - 1 degrees of freedom, of groups if there are any (N in n_eff is always samples, 3 N for what
     is averaged over pairs). Less than one hit, :math:`c\, n_{eff} < 1`, has no lower limit. Losses without an upper end
-    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit is the
-    larger of those centred at BBC and at BBC-X, for rank metrics, losses and a winner that stands out also of that at
-    the naive score; what counts samples (accuracy and its relatives) has its lower limit centred at BBC-X too, and a
-    larger :math:`\kappa` above. A winner that misses :math:`x = (1 - \theta) n_{eff} \le 3` has an upper limit of at
-    least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the gamma distribution with shape x (Poisson's
-    limit). The upper limit of an AUC moves up by what pooling the scores of several folds costs. A log loss or
-    Brier score of few misclassified samples (x, at most 3) says little of what errors cost: its upper limit allows for
-    more, at the rate of Clopper and Pearson's upper limit beyond x / N, each of which gives the truth a probability of
-    1/8 (or what the least certain prediction left to other classes, if that is less).
+    are alike on the log scale, with the winners' variance. For models refitted in every fold the upper limit of rank
+    metrics, losses and a winner that stands out is at least that at the naive score, and the lower limit of what counts
+    samples (accuracy and its relatives) is centred at BBC-X where that is better. A winner that misses :math:`x = (1 -
+    \theta) n_{eff} \le 3` has an upper limit of at least :math:`1 - g / n_{eff}`, g the quantile (1 - level) / 2 of the
+    gamma distribution with shape x (Poisson's limit). The upper limit of an AUC moves up by what pooling the scores of
+    several folds costs. Models of all samples are better than those of folds, which saw the share q of them (.8 where
+    folds are unknown): on the better side the distance from perfection is multiplied by :math:`q^\alpha`, :math:`\alpha
+    = \min(1/2, 5 / \sqrt N)`, or half of that for what counts samples. A log loss or Brier score of few misclassified
+    samples (x, at most 3) says little of what errors cost: its upper limit allows for more, at the rate of Clopper and
+    Pearson's upper limit beyond x / N, each of which gives the truth a probability of 1/8 (or what the least certain
+    prediction left to other classes, if that is less).
 
     Any other decision (another metric chooses, predictions are adjusted, configurations mixed, folds averaged) has one
     recipe: :math:`n_{eff} = \theta (1 - \theta) / v`, :math:`\theta` the naive value of the final decision and v its
@@ -341,7 +345,8 @@ class calibrated:  # noqa: N801
     safe_upper : bool or "auto"
         Whether the upper limit heeds the limit at the winner's naive score. ``"auto"``: always for rank metrics, losses
         and other decisions than a plain choice, and for others in so far as the winner won more draws than the next
-        configuration (fully at four times as many); True: always; False: never, nor what few errors leave open.
+        configuration (fully at four times as many); True: always; False: never, nor what few errors leave open, nor
+        that models of all samples are better than those of folds.
 
     References
     ----------
@@ -389,34 +394,30 @@ class calibrated:  # noqa: N801
         scale, tuned = scale_of(evidence.metric), constants(evidence)
         kappa = tuned.kappa if self.kappa is None else self.kappa
         psi = tuned.psi if self.psi is None else self.psi
-        simple = evidence.kept is None
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
         if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
-        refitted = simple and evidence.estimator in ("bbc", "bbc_cross_repeat")
         first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
         unit = not np.isnan(inflated)
         misses = (1 - scale.forward(evidence.naive)) * first if unit else evidence.errors
         heeded = self.safe_upper is True or (self.safe_upper == "auto" and (tuned.safe != "never" or not unit))
         heeded = heeded and not evidence.metric.curve  # a point of a curve is no score
-        other = bbc_x(evidence) if refitted else np.nan
-        # BBC errs on the low side where some configurations are better than others: BBC-X is the centre for both then.
-        counts = tuned.safe == "standing out" and refitted
+        # BBC errs on the low side where some configurations are better than others; for shares BBC-X makes up for it.
+        below = bbc_x(evidence) if tuned.safe == "standing out" else evidence.estimate
+        pooled = max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0
         return Calibration(
             scale.best,
             scale.worst,
             *evidence.metric.range,
             *scale.spread(evidence, kappa, psi),
-            above=tuned.above if self.kappa is None else kappa,
             naive_first=first / inflated if unit else first,
             n=evidence.n,
             estimate=evidence.estimate,
-            below=max(evidence.estimate, other, key=scale.forward) if counts else evidence.estimate,
-            other=other,
+            below=max(evidence.estimate, below, key=scale.forward),
             towards=evidence.bbc + share * (evidence.naive - evidence.bbc) if share > 0 else np.nan,
             misses=misses if heeded and misses <= RARE else np.nan,
             unseen=evidence.unseen,
-            lift=max((evidence.within - evidence.naive) / (1 - evidence.naive), 0.0) if evidence.within < 1 else 0.0,
+            lift=1 - (1 - pooled) * (1.0 if self.safe_upper is False else evidence.seen**tuned.rate),
         )
 
     def doubt(self, evidence: Evidence) -> str | None:

@@ -36,6 +36,7 @@ class Evidence:
     errors: float = 0.0  # how many samples the winner misclassifies, for a mean loss of probabilities; else 0
     unseen: float = 0.0  # what one more would cost; 0 for other metrics
     within: float = np.nan  # the winner's AUC among samples of the same fold
+    seen: float = 1.0  # share of the samples that models were trained on
     kept: np.ndarray | None = (
         None  # (draw,) of any decision but a plain choice: the score of the final decision in draws
     )

@@ -23,7 +23,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
 from cvstats.select import Choice, Mixture, Select, choose, select_best
 
-from .common import Case, Run, decided_on, fold_columns, like_groups, split_across, warn_once, within_folds
+from .common import Case, Run, decided_on, fold_columns, like_groups, share_seen, split_across, warn_once, within_folds
 from .registry import protocol
 from .subgroups import Subgroup, by_level
 
@@ -338,7 +338,7 @@ def _case(
         estimate = naive if fixed else estimate
         scores, variance = choice.scores[choice.eligible], out.score_variance[choice.eligible]
         own = {"wins": out.win_rate[choice.eligible]}
-    lifted = asked.simple and metric.name == "auc" and asked.interval.name != "percentile"  # which takes draws alone
+    more = asked.interval.name != "percentile"  # which takes draws alone
     evidence = Evidence(
         metric=metric,
         estimate=estimate,
@@ -358,7 +358,10 @@ def _case(
         weighted="weight" in cube.coords,
         errors=verdict.errors,
         unseen=verdict.unseen,
-        within=within_folds(cube, out.problem, choice.index) if lifted else np.nan,
+        within=within_folds(cube, out.problem, choice.index)
+        if more and asked.simple and metric.name == "auc"
+        else np.nan,
+        seen=share_seen(fold_columns(cube)) if more else 1.0,
         **own,
     )
     return Case(evidence, verdict, pooled)

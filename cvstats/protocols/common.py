@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .subgroups import Subgroup
 
 SE_DRAWS = 1000  # draws behind the standard errors that select_one_se needs outside a bootstrap
+USUAL = 0.8  # share of samples that models see where folds are unknown: that of five
 CHANCE = 1e-3  # how likely a coordinate may be never split by luck and still not look like a group
 
 
@@ -115,6 +116,13 @@ def fold_columns(cube: xr.DataArray) -> list[np.ndarray]:
     table = cube["fold"].transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
     nowhere = -1 if table.dtype.kind in "iu" else ""
     return [np.where(column == nowhere, -1, pd.factorize(column)[0]) for column in table.T]
+
+
+def share_seen(folds: list[np.ndarray]) -> float:
+    """Return the share of samples that models were trained on, by the folds of each repeat; that of five if unknown."""
+    sizes = [np.bincount(fold[fold >= 0], minlength=1) for fold in folds]
+    shares = [1 - (many @ many) / max(many.sum() * len(fold), 1) for many, fold in zip(sizes, folds, strict=True)]
+    return float(np.mean(shares)) if 0 < np.sum(shares) < len(shares) else USUAL
 
 
 def within_folds(cube: xr.DataArray, data: Problem, index: int) -> float:

@@ -187,7 +187,13 @@ def _constants(analysis: Analysis) -> str:
     if parts is None or parts.ndim != 1:
         return ""
     known = dict(zip(map(str, parts["calibration_part"].values), map(float, parts.values), strict=True))
-    df = f"t on {known['n'] - 1:.0f} degrees of freedom"
+    df, moved = f"t on {known['n'] - 1:.0f} degrees of freedom", ""
+    if known["lift"] > 0:
+        why = " and pooling the scores of folds costs" if analysis.metric.name == "auc" else ""
+        moved = (
+            f"; the limit on the better side then moves by {known['lift']:.4g} of its distance from the best value, "
+            f"since models of all samples are better than those of folds{why}"
+        )
     if not _wilson(analysis):
         few = ""
         if np.isfinite(known["misses"]) and known["unseen"]:
@@ -195,7 +201,9 @@ def _constants(analysis: Analysis) -> str:
                 f"; with {known['misses']:.4g} misclassified samples it allows for as many errors as Clopper and "
                 f"Pearson's limit does, each at a loss of {known['unseen']:.4g}"
             )
-        return f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df}{few})"
+        return (
+            f" (the log of the loss plus and minus t times a standard error of {known['first']:.4g}, {df}{few}{moved})"
+        )
     added = known["extra"] if known["extra"] > TINY else 0.0
     text = (
         f" (limits of Wilson at a centre c as for c(1 - c) / [kappa c(1 - c) / n_eff + V] samples, with n_eff = "
@@ -204,10 +212,6 @@ def _constants(analysis: Analysis) -> str:
     )
     if known["below"] != known["estimate"]:
         text += f"; the limit on the worse side is that at the centre {known['below']:.4g}"
-    if known["above"] != known["kappa"]:
-        text += f"; kappa = {known['above']:.4g} on the better side"
-    if np.isfinite(known["other"]):
-        text += f"; the limit on the better side is at least that at the centre {known['other']:.4g}"
     if np.isfinite(known["towards"]):
         text += (
             f"; the limit on the better side is at least that of {known['naive_first']:.4g} samples at the centre "
@@ -218,9 +222,7 @@ def _constants(analysis: Analysis) -> str:
             f"; the limit on the better side is at least 1 - g / n_eff, g the lower limit of Poisson's mean for "
             f"{max(known['misses'], 0.0):.4g} errors"
         )
-    if known["lift"] > 0:
-        text += f", and moves up by {known['lift']:.4g} of its distance from 1, which pooling the scores of folds costs"
-    return f"{text})"
+    return f"{text}{moved})"
 
 
 def _numbers(analysis: Analysis) -> str:

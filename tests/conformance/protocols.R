@@ -220,8 +220,10 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
     up <- d$labels == d$positive; same <- outer(d$folds[, 1], d$folds[, 1], "==") & outer(up, !up); p <- d$pred[, best, 1]
     sum((outer(p, p, ">") + 0.5 * outer(p, p, "=="))[same]) / sum(same)
   }
-  counts <- !loss && metric != "auc" && regime == "cv"; above <- if (counts) max(kappa, if (r_of(d) > 1) 0.9 * 1.5 else 1.5) else kappa  # of the upper limit
+  counts <- !loss && metric != "auc" && regime == "cv"
   lift <- if (is.nan(within)) 0 else max((within - naive) / (1 - naive), 0)
+  seen <- if (is.null(d$folds)) 0.8 else mean(sapply(seq_len(N), function(i) mean(d$folds[, 1] != d$folds[i, 1])))  # by models, of all samples; five folds if unknown
+  fall <- if (regime == "cv" && !isFALSE(safe)) seen^((if (counts) 0.25 else 0.5) * min(1, sqrt(100 / N))) else 1  # of errors, when models see all samples
   limits <- function(level) {
     t <- qt((1 + level) / 2, N - 1)
     if (loss) {                                                    # the log of the loss
@@ -229,9 +231,8 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
       se <- sqrt(kappa * own + psi * vs / estimate^2)
       lower <- function(centre, se) log(centre) - t * se
       low <- lower(estimate, se)
-      if (regime == "cv") low <- min(low, lower(x, se))
       if (share > 0) low <- min(low, lower(bbc + share * (naive - bbc), sqrt(inflate * own)))
-      return(c(exp(min(low, log(estimate))), exp(log(estimate) + t * se), estimate * se))
+      return(c(fall * exp(min(low, log(estimate))), exp(log(estimate) + t * se), estimate * se))
     }
     up <- function(value) if (s > 0) value else 1 - value          # performance in [0, 1]
     theta <- up(scores); most <- if (metric == "auc") 3 * N else N
@@ -239,13 +240,12 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
     size <- function(c, kappa, psi) { c <- min(max(c, 1 / (2 * n_eff)), 1 - 1 / (2 * n_eff)); c * (1 - c) / (kappa * c * (1 - c) / n_eff + psi * vs) }
     centre <- up(estimate)
     below <- if (counts) max(centre, up(x)) else centre             # the centre of the lower limit
-    both <- c(min(wilson(below, size(below, kappa, psi), t)[1], centre), wilson(centre, size(centre, above, psi), t)[2])
+    both <- c(min(wilson(below, size(below, kappa, psi), t)[1], centre), wilson(centre, size(centre, kappa, psi), t)[2])
     if (below * n_eff < 1) both[1] <- 0                            # less than one hit may as well be none
-    if (regime == "cv") both[2] <- max(both[2], wilson(up(x), size(up(x), above, psi), t)[2])
     if (share > 0) { c2 <- up(bbc + share * (naive - bbc)); both[2] <- max(both[2], wilson(c2, n_eff / inflate, t)[2]) }
     errors <- (1 - up(naive)) * n_eff                              # few of them have Poisson's limit
     if (!isFALSE(safe) && regime == "cv" && errors <= 3) both[2] <- max(both[2], 1 - qgamma((1 - level) / 2, errors) / n_eff)
-    both[2] <- both[2] + lift * (1 - both[2])
+    both[2] <- 1 - (1 - both[2]) * (1 - lift) * fall
     ends <- sort(up(both))
     c(ends, sqrt(centre * (1 - centre) / size(centre, kappa, psi)))
   }

@@ -30,7 +30,7 @@ from cvstats.intervals.calibrated_limits import (
 from cvstats.intervals.evidence import Evidence
 from cvstats.intervals.resampled import _seed, bca_limits, outer_estimates
 from cvstats.metrics import get_metric
-from cvstats.protocols.common import within_folds
+from cvstats.protocols.common import share_seen, within_folds
 from cvstats.resample import Bootstrap
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "intervals.json").read_text())
@@ -113,18 +113,18 @@ class TestCalibratedByHand:
         assert found[2] == pytest.approx(np.sqrt(1.3 * wobble / 50 + selection))
 
     @pytest.mark.parametrize("metric", ["accuracy", "auc"])
-    def test_bbc_x_is_the_centre_of_the_upper_limit_and_of_the_lower_one_of_counts(self, metric):
+    def test_bbc_x_is_the_centre_of_the_lower_limit_of_shares(self, metric):
         given, t = evidence(metric), stats.t.ppf(0.975, 49)
         selection, counts = np.var([0.8, 0.8, 0.8, 0.7, 0.6], ddof=1), metric == "accuracy"
         centre = bbc_x(given)
         assert centre > given.estimate
 
-        def at(c, kappa):
-            return wilson_limits(c, c * (1 - c) / (kappa * c * (1 - c) / 50 + selection), t)
+        def at(c):
+            return wilson_limits(c, c * (1 - c) / (1.25 * c * (1 - c) / 50 + selection), t)
 
         low, high = cs.calibrated(safe_upper=False).limits(given, 0.95)[:2]
-        assert low == pytest.approx(at(centre if counts else 0.75, 1.25)[0])
-        assert high == pytest.approx(at(centre, 1.5 if counts else 1.25)[1])
+        assert low == pytest.approx(at(centre if counts else 0.75)[0])
+        assert high == pytest.approx(at(0.75)[1])
 
     def test_few_errors_have_poissons_limit(self):
         for errors in (0.5, 1, 2, 3):
@@ -333,25 +333,26 @@ class TestCalibratedByHand:
     @pytest.mark.parametrize(
         ("metric", "estimator", "expected"),
         [
-            ("accuracy", "bbc", (1.25, 1.0, "standing out")),
-            ("mcc", "bbc_cross_repeat", (1.125, 1.0, "standing out")),
-            ("accuracy", "bbc_ncv", (1.125, 1.0, "never")),
-            ("accuracy", "bbc_x", (1.0, 0.5, "never")),
-            ("auc", "bbc", (1.25, 1.0, "always")),
-            ("auc", "bbc_x", (1.0, 0.5, "never")),
-            ("mse", "bbc", (2.25, 1.0, "always")),
-            ("r2", "bbc_cross_repeat", (2.025, 1.0, "always")),
-            ("brier", "bbc_ncv", (1.35, 1.0, "never")),
-            ("log_loss", "bbc", (1.5, 1.0, "always")),
-            ("log_loss", "bbc_x", (1.35, 0.5, "never")),
-            ("calibration_slope", "bbc", (1.5, 1.0, "never")),
-            ("observed_expected", "bbc", (1.5, 1.0, "never")),
+            ("accuracy", "bbc", (1.25, 1.0, 0.25, "standing out")),
+            ("mcc", "bbc_cross_repeat", (1.125, 1.0, 0.25, "standing out")),
+            ("accuracy", "bbc_ncv", (1.125, 1.0, 0.25, "never")),
+            ("accuracy", "bbc_x", (1.0, 0.5, 0.0, "never")),
+            ("auc", "bbc", (1.25, 1.0, 0.5, "always")),
+            ("auc", "bbc_x", (1.0, 0.5, 0.0, "never")),
+            ("mse", "bbc", (2.25, 1.0, 0.5, "always")),
+            ("r2", "bbc_cross_repeat", (2.025, 1.0, 0.5, "always")),
+            ("brier", "bbc_ncv", (1.35, 1.0, 0.5, "never")),
+            ("log_loss", "bbc", (1.5, 1.0, 0.5, "always")),
+            ("log_loss", "bbc_x", (1.35, 0.5, 0.0, "never")),
+            ("calibration_slope", "bbc", (1.5, 1.0, 0.0, "never")),
+            ("observed_expected", "bbc", (1.5, 1.0, 0.0, "never")),
+            ("positive_likelihood_ratio", "bbc", (1.5, 1.0, 0.0, "always")),
         ],
     )
     def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
         """Changing one asks for a new study, so they stand here a second time."""
         found = constants(evidence(metric, estimator=estimator))
-        assert (found.kappa, found.psi, found.safe) == pytest.approx(expected)
+        assert (found.kappa, found.psi, found.rate, found.safe) == pytest.approx(expected)
 
     @pytest.mark.parametrize(("metric", "kappa"), [("accuracy", 1.75), ("auc", 1.75), ("brier", 2.25), ("mae", 2.25)])
     def test_one_or_two_configurations_have_no_selection_to_stand_in_for_refitting(self, metric, kappa):
@@ -382,6 +383,47 @@ class TestCalibratedByHand:
         assert plain == cs.calibrated().limits(evidence("auc"), 0.95)
         assert lifted == pytest.approx((plain[0], plain[1] + 0.25 * (1 - plain[1]), plain[2]))
         assert cs.calibrated().limits(evidence("auc", within=0.7), 0.95) == plain
+
+    @pytest.mark.parametrize(("metric", "rate"), [("accuracy", 0.25), ("auc", 0.5), ("error_rate", 0.25)])
+    def test_models_of_all_samples_err_less_than_those_of_folds(self, metric, rate):
+        whole, folds = (cs.calibrated().limits(evidence(metric, seen=seen), 0.95) for seen in (1.0, 0.8))
+        better, best = (1, 1.0) if get_metric(metric).sign > 0 else (0, 0.0)
+        assert best - folds[better] == pytest.approx((best - whole[better]) * 0.8**rate)
+        assert folds[1 - better] == whole[1 - better]
+        unsafe = [cs.calibrated(safe_upper=False).limits(evidence(metric, seen=seen), 0.95) for seen in (1.0, 0.8)]
+        assert unsafe[0] == unsafe[1]
+
+    def test_many_samples_leave_little_to_learn(self):
+        rates = [constants(evidence("auc", samples=many)).rate for many in (20, 100, 400, 10_000)]
+        assert rates == pytest.approx([0.5, 0.5, 0.25, 0.05])
+        assert constants(evidence(samples=400)).rate == pytest.approx(0.125)
+
+    @pytest.mark.parametrize(("metric", "best"), [("mse", 0.0), ("log_loss", 0.0), ("r2", 1.0)])
+    def test_losses_of_all_samples_fall_as_well(self, metric, best):
+        whole, folds = (cs.calibrated().limits(evidence(metric, seen=seen), 0.95) for seen in (1.0, 0.8))
+        better = 1 if metric == "r2" else 0
+        assert folds[better] - best == pytest.approx((whole[better] - best) * np.sqrt(0.8))
+        assert folds[1 - better] == pytest.approx(whole[1 - better])
+
+    def test_share_seen_by_hand(self):
+        assert share_seen([np.array([0, 0, 1, 1, 2, 2])]) == pytest.approx(2 / 3)
+        assert share_seen([np.arange(10)]) == pytest.approx(0.9)  # leave one out
+        assert share_seen([np.array([0, 0, 0, 1])]) == pytest.approx(1 - 10 / 16)
+        assert share_seen([np.array([0, 0, 1, 1]), np.arange(4)]) == pytest.approx((0.5 + 0.75) / 2)
+        assert share_seen([np.array([0, -1, -1, -1])]) == pytest.approx(0.75)  # one sample tested, three trained on
+        for unknown in ([], [np.zeros(4, int)], [np.full(4, -1)]):
+            assert share_seen(unknown) == 0.8
+
+    def test_winner_counts_the_folds(self):
+        cube = cs.simulate_cube(60, 10, rng=1).drop_vars("fold", errors="ignore")
+        limits = {
+            folds: cs.winner(cube.assign_coords(fold=("sample", np.arange(60) % folds)), "accuracy", rng=1)
+            for folds in (2, 5, 60)
+        }
+        misses = {folds: 1 - float(out["conf_high"]) for folds, out in limits.items()}
+        assert misses[2] / misses[5] == pytest.approx((0.5 / 0.8) ** 0.25)
+        assert misses[60] / misses[5] == pytest.approx((59 / 60 / 0.8) ** 0.25)
+        assert 1 - float(cs.winner(cube, "accuracy", rng=1)["conf_high"]) == pytest.approx(misses[5])
 
     def test_within_folds_by_hand(self):
         """Fold a orders both pairs rightly, fold b one of two; pooled, the shift between folds hides it."""
