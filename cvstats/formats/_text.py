@@ -32,6 +32,7 @@ IDS = re.compile(r"(?i)label|id2|inst#|task|")  # columns of names that the role
 ATTRIBUTE = re.compile(r"@attribute\s+('(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 HEAD, CHUNK = 200, 200_000  # lines that settle which columns hold fractions; lines that are text at a time
 BLOCK, LINES = 2**20, 100  # bytes that pyarrow reads at a time, and how many times the longest line at least
+WIDE = 100  # columns from which on those of one type are better copied into one array than kept apart
 TALL = 10  # rows per column from which on looking at each column pays
 
 
@@ -112,7 +113,8 @@ class Cells:
                     self._by_csv(block, columns)
             except ArrowException:  # what is wrong, pandas says
                 return None
-        return self._whole(pd.DataFrame({name: column.whole() for name, column in columns.items()}, copy=False))
+        made = {name: column.whole() for name, column in columns.items()}
+        return self._whole(pd.DataFrame(made, copy=len(made) > WIDE))
 
     def _cut(self, block: bytes, columns: Mapping[str, TextColumn]) -> bool:
         """Take in lines without quotes, whose cells the separators tell; return whether these are such lines."""

@@ -28,8 +28,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     configurations = others(frame, keys)
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
-    columns = dict(frame[configurations].items())
-    odd = [name for name, column in columns.items() if not numeric(column)]
+    body = frame[configurations]
+    whole = all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in body.dtypes.unique())
+    odd = [] if whole else [name for name, column in body.items() if not numeric(column)]
     if 0 < len(odd) < len(configurations):
         raise InputError(
             f"wide table: some configuration columns hold numbers and others text: {show(odd)}. Drop what is not a "
@@ -37,9 +38,9 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     n, m = len(frame), len(configurations)
     if odd:
-        stacked = frame[configurations].to_numpy(object).ravel()
-    else:
-        block = np.column_stack([numbers_of(column) for column in columns.values()])
+        stacked = body.to_numpy(object).ravel()
+    else:  # at once, if possible: thousands of columns as Series keep the garbage collector busy
+        block = body.to_numpy(float) if whole else np.column_stack([numbers_of(column) for _, column in body.items()])
         _refuse_mixture(frame, configurations, block, hints)
         stacked = block.ravel()
     long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})

@@ -261,8 +261,8 @@ class Choose:
                 rows = gap.reshape(-1, gap.shape[2])[: len(score), :m]
                 np.subtract(score, centre, out=rows)
                 rows[~out.usable[now]] = 0.0
-                for part in zip(np.einsum("qbm->qm", gap), np.einsum("qbm,qbm->qm", gap, gap), strict=True):
-                    out.deviation[:] += np.stack(part)[:, :m]  # quantum by quantum, as in any batch
+                for part in np.stack([np.einsum("qbm->qm", gap), np.einsum("qbm,qbm->qm", gap, gap)], axis=1):
+                    out.deviation[:] += part[:, :m]  # quantum by quantum, as in any batch
             if not best_wins:
                 out.table[now] = score
                 out.best[now] = np.where(np.isnan(score).all(axis=1), np.nan, 0.0)
