@@ -480,9 +480,9 @@ def deal_sorted(values: NDArray[np.float64], k: int, repeats: int, rng: np.rando
     return fold
 
 
-def bins(values: NDArray[np.float64], count: int = NUMBER_BINS) -> Codes:
+def bins(values: NDArray[np.float64]) -> Codes:
     """Return quantile bins of about equal size; equal values share a bin."""
-    edges = np.quantile(values, np.arange(1, count) / count)
+    edges = np.quantile(values, np.arange(1, NUMBER_BINS) / NUMBER_BINS)
     return np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)[1]
 
 

@@ -316,17 +316,17 @@ def unit_count(cube: xr.DataArray, rows: np.ndarray) -> int:
     return len(pd.unique(cube["group"].values[rows])) if "group" in cube.coords else int(rows.sum())
 
 
-def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray, argument: str = "draws") -> Draws:
+def given_draws(weights: xr.DataArray | Draws, cube: xr.DataArray) -> Draws:
     """Return draws over the samples of a cube, from the caller's labelled weights or as they are."""
     if isinstance(weights, Draws):
         if weights.n != cube.sizes["sample"]:
-            raise InputError(f"`{argument}` are over {weights.n} samples, but the cube has {cube.sizes['sample']}.")
+            raise InputError(f"`draws` are over {weights.n} samples, but the cube has {cube.sizes['sample']}.")
         return weights
     if not isinstance(weights, xr.DataArray) or set(weights.dims) != {"draw", "sample"}:
-        raise InputError(f"`{argument}` must be a DataArray over 'draw' and 'sample', as bootstrap() returns.")
-    values = aligned(weights, cube, argument).transpose("draw", "sample").values
+        raise InputError("`draws` must be a DataArray over 'draw' and 'sample', as bootstrap() returns.")
+    values = aligned(weights, cube, "draws").transpose("draw", "sample").values
     if values.dtype.kind not in "iubf" or not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise InputError(f"`{argument}` must hold finite numbers that are not negative.")
+        raise InputError("`draws` must hold finite numbers that are not negative.")
     top = float(values.sum(axis=1, dtype=float).max(initial=0.0))
     whole = values.dtype.kind != "f" or np.array_equal(values, np.rint(values))
     if top > MOST or (top > 0 and not whole):  # by a power of two, which changes no digit

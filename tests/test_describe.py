@@ -273,6 +273,20 @@ class TestBatchAndDask:
         lazy = describe_cube(cube.chunk(configuration=2))
         xr.testing.assert_equal(lazy, describe_cube(cube))
 
+    def test_dask_is_read_once(self):
+        pytest.importorskip("dask")
+        cube, reads = cs.as_cube(np.random.default_rng(0).random((30, 6)), [0, 1] * 15, folds=np.arange(30) % 3), []
+        lazy = cube.chunk(configuration=2)
+        counted = lazy.copy(data=lazy.data.map_blocks(lambda block: (reads.append(1), block)[1], meta=np.empty((0, 0))))
+        describe_cube(counted)
+        assert len(reads) == 3
+
+    def test_alike_in_one_batch_only_is_not_alike(self):
+        p = np.random.default_rng(0).random((6, 3, 2))
+        p[:, 1, 0], p[:, 2] = p[:, 0, 0], p[:, 0]
+        cube = cs.as_cube(xr.DataArray(p, dims=("sample", "configuration", "dataset")), [0, 1] * 3)
+        assert describe_cube(cube)["same_as"].values.tolist() == [0, 1, 0]
+
     def test_does_not_change_the_cube(self):
         cube = shifting()
         before = cube.copy(deep=True)

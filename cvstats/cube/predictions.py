@@ -28,7 +28,7 @@ def named_predictions(
     predictions: Any,
     given: Mapping[str, Sequence[Hashable] | None],
     kind: str | None,
-    label_names: Sequence[Hashable] | None = None,
+    label_names: Sequence[Hashable] | None,
 ) -> tuple[xr.Variable, Names]:
     """Return the predictions and the coordinates that came with them or were `given`.
 

@@ -9,34 +9,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import xarray as xr
 
-    from cvstats.metrics import Metric
-
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def always(cube: xr.DataArray, metric: Metric) -> str | None:
+def always(cube: xr.DataArray) -> str | None:
     """Apply to every cube."""
     return None
 
 
-def needs_folds(cube: xr.DataArray, metric: Metric) -> str | None:
+def needs_folds(cube: xr.DataArray) -> str | None:
     """Apply where the folds are known."""
     if "fold" not in cube.coords:
         return "the folds were not saved"
     return "folds differ between configurations" if "configuration" in cube["fold"].dims else None
 
 
-def needs_repeats(cube: xr.DataArray, metric: Metric) -> str | None:
+def needs_repeats(cube: xr.DataArray) -> str | None:
     """Apply where cross-validation was repeated."""
     return None if cube.sizes.get("repeat", 1) > 1 else "it needs two repeats"
 
 
-def needs_partners(cube: xr.DataArray, metric: Metric) -> str | None:
+def needs_partners(cube: xr.DataArray) -> str | None:
     """Apply where the classes were sampled, and divided into folds, separately."""
     return None if "partner" in cube.dims else "the classes were not sampled separately"
 
 
-def needs_no_partners(cube: xr.DataArray, metric: Metric) -> str | None:
+def needs_no_partners(cube: xr.DataArray) -> str | None:
     """Apply to ordinary folds."""
     return "the classes were sampled separately" if "partner" in cube.dims else None
 
@@ -49,7 +47,7 @@ class Protocol:
     chooses: str
     judges: str
     remark: str = ""
-    applies: Callable[[xr.DataArray, Metric], str | None] = field(default=always, kw_only=True)  # None, or why not
+    applies: Callable[[xr.DataArray], str | None] = field(default=always, kw_only=True)  # None, or why not
 
 
 # by the value of the coordinate `method`; complete once every protocol is imported: see `cvstats.protocols.PROTOCOLS`

@@ -192,7 +192,7 @@ class Analysis:
             "tt": lambda: tt(cube, metric),
         }
         for name, attempt in attempts.items():
-            reason, quiet = PROTOCOLS[name].applies(cube, metric), list[str]()
+            reason, quiet = PROTOCOLS[name].applies(cube), list[str]()
             if name == "ncv" and inner is None:
                 reason = "no inner predictions were saved"
             try:

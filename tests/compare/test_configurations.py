@@ -591,6 +591,17 @@ def test_best_set_does_not_depend_on_chunks():
     xr.testing.assert_allclose(best_set(cube, "accuracy", rng=1).p_value, best_set(lazy, "accuracy", rng=1).p_value)
 
 
+def test_two_configurations_of_a_cube_on_dask_are_compared_as_in_memory():
+    cube = scores_cube(*np.random.default_rng(1).random((3, len(R["y"]))), threshold=0.5)
+    lazy = cube.chunk(configuration=1)
+    for test in (mcnemar_test, delong_test):
+        xr.testing.assert_equal(test(lazy, a="c", b="a"), test(cube, a="c", b="a"))
+    xr.testing.assert_equal(delong_test(lazy, a="a", b="b", other=lazy), delong_test(cube, a="a", b="b", other=cube))
+    codes = as_cube([[0, 1], [1, 0], [1, 1]], [0, 1, 1], configurations=["a", "b"]).chunk(configuration=1)
+    with pytest.raises(InputError, match="class codes must be whole numbers"):
+        mcnemar_test(codes + 0.5, a="a", b="b")
+
+
 def plain_best_set(score, table, n, level):
     """The definition in loops: gap, its error, T, and p-values of steps down until nobody leaves."""
     draws, count = table.shape

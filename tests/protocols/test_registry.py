@@ -42,13 +42,13 @@ def test_results_are_found_by_their_method(name):
     ],
 )
 def test_a_protocol_says_why_it_does_not_apply(name, reason):
-    assert PROTOCOLS[name].applies(BARE, get_metric("accuracy")) == reason
+    assert PROTOCOLS[name].applies(BARE) == reason
 
 
 def test_what_does_not_apply_is_refused():
     metric = get_metric("accuracy")
     for name in ("tt", "cvm_cv"):
-        assert PROTOCOLS[name].applies(CUBE, metric) is None
+        assert PROTOCOLS[name].applies(CUBE) is None
         with pytest.raises(cs.InputError):
             getattr(cs, name)(BARE, metric)
 
