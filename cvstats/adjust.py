@@ -28,7 +28,7 @@ Rule = tuple[Callable[..., np.ndarray], tuple[str, ...]]  # of predictions and t
 
 @dataclass(frozen=True)
 class Fitted:
-    """What an adjustment learned: arrays over (draw, configuration), or over draws when each has its own column."""
+    """What an adjustment learned: arrays over draws, each of which has its own column."""
 
     state: Mapping[str, np.ndarray]
     rules: tuple[Rule, ...]  # one after the other
@@ -45,10 +45,6 @@ class Fitted:
         """Where nothing could be learned, such as from a single class."""
         lost = [value == np.array(None) if value.dtype == object else np.isnan(value) for value in self.state.values()]
         return np.asarray(np.any([one if one.ndim < 2 else one.any(axis=-1) for one in lost], axis=0))
-
-    def take(self, index: Any) -> Fitted:
-        """Return what was learned for some draws and configurations, given as an index of those two axes."""
-        return replace(self, state={name: value[index] for name, value in self.state.items()})
 
     def apply(self, p: np.ndarray, *, cut: bool = True) -> np.ndarray:
         """Return adjusted predictions (..., n, column, r), one column for each entry of the state; NaN stays NaN.
@@ -111,22 +107,16 @@ class Adjustment:
     def cutter(self, y: np.ndarray, p: np.ndarray) -> Cutter | None:
         """Return what finds the thresholds of all configurations at once and counts hits there; None if it does more.
 
-        `y` and `p` are those of `fit`.
+        `y` (n,) holds codes and `p` (n, m, r) predictions.
         """
         return None
 
     def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
-        """Learn one adjustment for every draw and configuration.
+        """Learn one adjustment for every draw on its own column, or all on the same.
 
-        `y` (n,) holds codes, `p` (n, m, r) or (k, n, m, r) predictions (NaN is skipped) and `weights` (draw, n)
-        those of the samples that choose. What cannot be learned, such as from a single class, is NaN.
+        `y` (n,) holds codes, `p` (n, draw or 1, r) or (k, n, draw or 1, r) predictions (NaN is skipped) and `weights`
+        (draw, n) those of the samples that choose. What cannot be learned, such as from a single class, is NaN.
         """
-        each = [self.fit_each(y, p[..., j : j + 1, :], weights) for j in range(p.shape[-2])]
-        state = {name: np.stack([one.state[name] for one in each], axis=1) for name in each[0].state}
-        return replace(each[0], state=state)
-
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
-        """Learn one adjustment for every draw on its own column (n, draw, r), or all on the same (n, 1, r)."""
         raise NotImplementedError
 
 
@@ -170,7 +160,7 @@ def cut(
     >>> y, p = np.array([0, 0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4, 0.9])
     >>> learned = cut("youden").fit(y, p[:, None, None], np.ones((1, 5), int))
     >>> learned.parameters["threshold"]
-    array([[0.25]])
+    array([0.25])
     >>> cut(cost={1: 1, 0: 10})
     <adjustment cut(cost={1: 1, 0: 10}): changes labels>
     """
@@ -251,7 +241,7 @@ class _Cut(Adjustment):
         if np.isinf(p).any():
             raise InputError(f"{self.name} needs finite predictions: no threshold lies between infinite ones.")
 
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         if p.shape[1] == 1 != len(weights):
             threshold = self.cutter(y, p).cuts(weights).threshold[:, 0]
         else:
@@ -304,7 +294,7 @@ def recalibrate(method: str = "logistic") -> Adjustment:
     >>> from cvstats import recalibrate
     >>> y, p = np.array([0, 1, 0, 1, 1]), np.array([0.01, 0.2, 0.3, 0.4, 0.9])
     >>> learned = recalibrate("intercept").fit(y, p[:, None, None], np.ones((1, 5), int))
-    >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(2)
+    >>> learned.apply(p[:, None, None])[:, 0, 0].round(2)
     array([0.05, 0.54, 0.67, 0.76, 0.98])
     """
     check_option(method, ("logistic", "intercept", "isotonic"), "method")
@@ -321,7 +311,7 @@ class _Logistic(Adjustment):
     def check(self) -> None:
         self.require("probability")
 
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         n, _, r = p.shape
         label = np.repeat(np.asarray(y, float), r)
         line = np.empty((2, len(weights)))
@@ -368,7 +358,7 @@ def shift_prior(to: Mapping[Any, float], from_prior: Mapping[Any, float] | None 
     >>> from cvstats import shift_prior
     >>> y, p = np.array([0, 1, 0, 1]), np.array([0.1, 0.5, 0.3, 0.9])
     >>> learned = shift_prior({1: 0.1}).fit(y, p[:, None, None], np.ones((1, 4), int))
-    >>> learned.take(0).apply(p[:, None, None])[:, 0, 0].round(3)
+    >>> learned.apply(p[:, None, None])[:, 0, 0].round(3)
     array([0.012, 0.1  , 0.045, 0.5  ])
     """
     given, origin = _probabilities(to, "to"), None if from_prior is None else _probabilities(from_prior, "from_prior")
@@ -405,7 +395,7 @@ class _Shift(Adjustment):
             if prior is not None and not np.allclose(prior, to, rtol=0, atol=1e-9):
                 raise InputError(f"{self.name} and metric {metric.name!r} are at different class ratios.")
 
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         to = np.array(prior_in_order(self.to, self.classes, "to"))
         if self.origin is None:
             share = np.stack([weights @ (y == code) for code in range(len(to))], axis=-1).astype(float)
@@ -472,7 +462,7 @@ class _Mapping(Adjustment):
         if not self.any_kind:
             self.require("probability")
 
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         r, wide = p.shape[-1], p.shape[-2] > 1
         label, maps = np.repeat(y, r), np.empty(len(weights), object)  # None where there is nothing to learn from
         for b, row in enumerate(weights):
@@ -549,12 +539,12 @@ class _InTurn(Adjustment):
         for step in self.steps:
             step.refuse(metrics)
 
-    def fit_each(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
+    def fit(self, y: np.ndarray, p: np.ndarray, weights: np.ndarray) -> Fitted:
         state: dict[str, np.ndarray] = {}
         rules: list[Rule] = []
         shown: list[str] = []
         for number, step in enumerate(self.steps):
-            one = step.fit_each(y, p, weights)
+            one = step.fit(y, p, weights)
             if number < len(self.steps) - 1:
                 p = one.apply(np.repeat(p, len(weights), axis=-2) if p.shape[-2] == 1 else p)
             names = {name: name if name not in state else f"{name}_{number}" for name in one.state}

@@ -47,6 +47,17 @@ def glm(label, prediction, weight, offset=False):
         return model.fit(tol=1e-14, maxiter=200, tol_criterion="params").params
 
 
+def fit_all(step, y, p, weights):
+    """Return what is learned for every draw and configuration, as arrays over both."""
+    each = [step.fit(y, p[..., j : j + 1, :], weights) for j in range(p.shape[-2])]
+    return replace(each[0], state={name: np.stack([one.state[name] for one in each], axis=1) for name in each[0].state})
+
+
+def taken(learned, index):
+    """Return what was learned for some draws and configurations, given as an index of those two axes."""
+    return replace(learned, state={name: value[index] for name, value in learned.state.items()})
+
+
 def all_draws(n):
     """Return the distinct counts of all bootstrap draws of n samples."""
     return np.unique(
@@ -58,7 +69,7 @@ class TestLogistic:
     @pytest.mark.parametrize("r", [1, 3])
     def test_equals_statsmodels(self, r):
         y, p, w = example(r=r)
-        found = recalibrate("logistic").fit(y, p, w).parameters
+        found = fit_all(recalibrate("logistic"), y, p, w).parameters
         for b, j in itertools.product(range(len(w)), range(p.shape[1])):
             expected = glm(*pooled(y, p, w, j, b))
             np.testing.assert_allclose(
@@ -68,7 +79,7 @@ class TestLogistic:
     @pytest.mark.parametrize("r", [1, 3])
     def test_intercept_equals_statsmodels(self, r):
         y, p, w = example(r=r)
-        found = recalibrate("intercept").fit(y, p, w).parameters
+        found = fit_all(recalibrate("intercept"), y, p, w).parameters
         assert list(found) == ["intercept"]
         for b, j in itertools.product(range(len(w)), range(p.shape[1])):
             np.testing.assert_allclose(
@@ -79,7 +90,7 @@ class TestLogistic:
     def test_all_draws_of_six(self):
         y, p = np.array([0, 1, 0, 1, 0, 1.0]), np.array([0.1, 0.2, 0.35, 0.6, 0.65, 0.9])[:, None, None]
         w = all_draws(6)
-        found = recalibrate("logistic").fit(y, p, w).parameters
+        found = fit_all(recalibrate("logistic"), y, p, w).parameters
         kinds = set()
         for b, row in enumerate(w):
             label, x, weight = pooled(y, p, w, 0, b)
@@ -105,13 +116,13 @@ class TestLogistic:
 
     def test_classes_that_touch(self):
         y, p = np.array([0, 0, 1, 1.0]), np.array([0.2, 0.5, 0.5, 0.8])[:, None, None]
-        learned = recalibrate().fit(y, p, np.array([[1, 1, 3, 1]]))
-        np.testing.assert_allclose(learned.take(0).apply(p)[:, 0, 0], [0, 0.75, 0.75, 1], atol=1e-14)
+        learned = fit_all(recalibrate(), y, p, np.array([[1, 1, 3, 1]]))
+        np.testing.assert_allclose(taken(learned, 0).apply(p)[:, 0, 0], [0, 0.75, 0.75, 1], atol=1e-14)
 
     def test_constant_predictions(self):
         y, p = np.array([0, 0, 1.0]), np.full((3, 1, 1), 0.7)
-        learned = recalibrate().fit(y, p, np.ones((1, 3), int))
-        np.testing.assert_allclose(learned.take(0).apply(p), 1 / 3, rtol=1e-14)
+        learned = fit_all(recalibrate(), y, p, np.ones((1, 3), int))
+        np.testing.assert_allclose(taken(learned, 0).apply(p), 1 / 3, rtol=1e-14)
         assert learned.parameters["slope"] == 0
 
     def test_certain_predictions(self):
@@ -119,10 +130,10 @@ class TestLogistic:
         y, p = np.array([0, 0, 1, 1, 1.0]), np.array([0, 1, 1, 1, 0.0])[:, None, None]
         one = np.ones((1, 5), int)
         np.testing.assert_allclose(
-            recalibrate().fit(y, p, one).take(0).apply(p)[:, 0, 0], [0.5, 2 / 3, 2 / 3, 2 / 3, 0.5]
+            taken(fit_all(recalibrate(), y, p, one), 0).apply(p)[:, 0, 0], [0.5, 2 / 3, 2 / 3, 2 / 3, 0.5]
         )
-        level = recalibrate("intercept").fit(y, p, one)
-        assert level.take(0).apply(p).sum() == pytest.approx(y.sum(), rel=1e-9)
+        level = fit_all(recalibrate("intercept"), y, p, one)
+        assert taken(level, 0).apply(p).sum() == pytest.approx(y.sum(), rel=1e-9)
 
     def test_steps_that_overshoot(self):
         """Plain Newton steps run away from here."""
@@ -135,21 +146,21 @@ class TestLogistic:
 
     def test_a_level_far_off(self):
         y, p = np.array([0, 0, 1, 1, 1.0]), np.array([0, 1, 1, 1, 1.0])[:, None, None]
-        level = recalibrate("intercept").fit(y, p, np.ones((1, 5), int))
-        np.testing.assert_allclose(level.take(0).apply(p)[:, 0, 0], [0, 0.75, 0.75, 0.75, 0.75], atol=1e-9)
+        level = fit_all(recalibrate("intercept"), y, p, np.ones((1, 5), int))
+        np.testing.assert_allclose(taken(level, 0).apply(p)[:, 0, 0], [0, 0.75, 0.75, 0.75, 0.75], atol=1e-9)
 
     def test_calibrated_on_average(self):
         y, p, w = example(gaps=False)
         for method in ("logistic", "intercept", "isotonic"):
-            learned = recalibrate(method).fit(y, p, w)
+            learned = fit_all(recalibrate(method), y, p, w)
             for b in range(len(w)):
-                mean = np.einsum("n,nmr->m", w[b], learned.take(b).apply(p)) / w[b].sum()
+                mean = np.einsum("n,nmr->m", w[b], taken(learned, b).apply(p)) / w[b].sum()
                 np.testing.assert_allclose(mean, w[b] @ y / w[b].sum(), rtol=1e-10)
 
     def test_real_weights(self):
         y, p, w = example(gaps=False)
         v = w * np.random.default_rng(3).random(len(y))
-        found = recalibrate().fit(y, p, v).parameters
+        found = fit_all(recalibrate(), y, p, v).parameters
         for b, j in itertools.product(range(3), range(3)):
             np.testing.assert_allclose(
                 [found["intercept"][b, j], found["slope"][b, j]], glm(*pooled(y, p, v, j, b)), rtol=1e-9
@@ -164,10 +175,10 @@ class TestIsotonic:
     def test_equals_scikit_learn(self, r):
         y, p, w = example(r=r, draws=4)
         p = np.round(p, 2)  # ties
-        learned = recalibrate("isotonic").fit(y, p, w)
+        learned = fit_all(recalibrate("isotonic"), y, p, w)
         assert learned.parameters == {}
         for b in range(len(w)):
-            found = learned.take(b).apply(p)
+            found = taken(learned, b).apply(p)
             for j in range(p.shape[1]):
                 label, x, weight = pooled(y, p, w, j, b)
                 model = IsotonicRegression(out_of_bounds="clip").fit(x, label, weight)
@@ -182,7 +193,7 @@ class TestCut:
         y, p, w = example(r=2)
         for name in ("accuracy", "error_rate", "balanced_accuracy", "f1", "mcc"):
             metric = get_metric(name)
-            one, other = (cut(m).fit(y, p, w).parameters["threshold"] for m in (metric, replace(metric)))
+            one, other = (fit_all(cut(m), y, p, w).parameters["threshold"] for m in (metric, replace(metric)))
             table = [_score(metric, y, p, w, t) for t in (one, other)]
             np.testing.assert_allclose(*table, atol=1e-12)  # equally good, should rounding split a tie
             assert (one == other).mean() > 0.9
@@ -190,8 +201,8 @@ class TestCut:
     def test_youden_is_balanced_accuracy(self):
         y, p, w = example()
         np.testing.assert_array_equal(
-            cut("youden").fit(y, p, w).parameters["threshold"],
-            cut("balanced_accuracy").fit(y, p, w).parameters["threshold"],
+            fit_all(cut("youden"), y, p, w).parameters["threshold"],
+            fit_all(cut("balanced_accuracy"), y, p, w).parameters["threshold"],
         )
 
     def test_own_metric(self):
@@ -201,12 +212,13 @@ class TestCut:
 
         y, p, w = example(n=12, draws=3)
         np.testing.assert_array_equal(
-            cut(right).fit(y, p, w).parameters["threshold"], cut("accuracy").fit(y, p, w).parameters["threshold"]
+            fit_all(cut(right), y, p, w).parameters["threshold"],
+            fit_all(cut("accuracy"), y, p, w).parameters["threshold"],
         )
 
     def test_costs_count_what_is_missed(self):
         y, p, w = example(gaps=False)
-        found = cut(cost={1: 0.3, 0: 0.1}).fit(y, p, w).parameters["threshold"]
+        found = fit_all(cut(cost={1: 0.3, 0: 0.1}), y, p, w).parameters["threshold"]
         grid = np.concatenate([[-1.0], np.unique(p), [2.0]])
         for b, j in itertools.product(range(len(w)), range(p.shape[1])):
             x = p[:, j, 0]
@@ -215,10 +227,10 @@ class TestCut:
 
     def test_labels(self):
         y, p, w = example(r=2)
-        learned = cut("f1").fit(y, p, w)
+        learned = fit_all(cut("f1"), y, p, w)
         assert list(learned.parameters) == ["threshold"]
         b = 3
-        found, limit = learned.take(b).apply(p), learned.parameters["threshold"][b]
+        found, limit = taken(learned, b).apply(p), learned.parameters["threshold"][b]
         np.testing.assert_array_equal(found, np.where(np.isnan(p), np.nan, p > limit[None, :, None]))
 
     def test_the_columns_of_winners(self):
@@ -231,7 +243,7 @@ class TestCut:
             recalibrate("isotonic"),
             shift_prior({1: 0.1}),
         ):
-            each, all_of_them = step.fit_each(y, p[:, index], w), step.fit(y, p, w).take((np.arange(len(w)), index))
+            each, all_of_them = step.fit(y, p[:, index], w), taken(fit_all(step, y, p, w), (np.arange(len(w)), index))
             for name, value in each.parameters.items():
                 np.testing.assert_allclose(value, all_of_them.parameters[name], rtol=1e-12)
             np.testing.assert_allclose(each.apply(p[:, index]), all_of_them.apply(p[:, index]), rtol=1e-12)
@@ -241,8 +253,8 @@ class TestCut:
             [[-9.0], [-8.0], [-6.0], [0.0], [1.0], [3.0]], [1, 0, 1, 0, 1, 0], kind="score", threshold=0.0
         )
         p, one, y = cube.values[:, :, None], np.ones((1, 6), int), cube["label"].values
-        assert cut("accuracy").bind(cube).fit(y, p, one).parameters["threshold"] == -7  # of -inf, -7, .5 and inf
-        assert cut("accuracy").fit(y, p, one).parameters["threshold"] == 0.5
+        assert fit_all(cut("accuracy").bind(cube), y, p, one).parameters["threshold"] == -7  # of -inf, -7, .5 and inf
+        assert fit_all(cut("accuracy"), y, p, one).parameters["threshold"] == 0.5
 
     def test_decimals_are_meant(self):
         assert as_written(0.07, 1.0) == (7.0, 100.0)
@@ -250,7 +262,7 @@ class TestCut:
         assert as_written(np.pi, 1.0) == (np.pi, 1.0)
         y = np.repeat([1, 0], [100, 1])
         p = np.concatenate([np.arange(100), [92.5]])[:, None, None] / 100
-        found = cut(sensitivity=0.07).fit(y, p, np.ones((1, 101), int)).parameters["threshold"]
+        found = fit_all(cut(sensitivity=0.07), y, p, np.ones((1, 101), int)).parameters["threshold"]
         assert (p[:100] > found).sum() >= 7
         assert not p[100] > found
 
@@ -287,15 +299,15 @@ def _score(metric, y, p, w, threshold):
 class TestShiftPrior:
     def test_odds(self):
         y, p, w = example()
-        learned = shift_prior({1: 0.05}).fit(y, p, w)
+        learned = fit_all(shift_prior({1: 0.05}), y, p, w)
         for b in range(len(w)):
             share = w[b] @ y / w[b].sum()
             odds = p / (1 - p) * (0.05 / 0.95) / (share / (1 - share))
-            np.testing.assert_allclose(learned.take(b).apply(p), odds / (1 + odds), rtol=1e-12)
+            np.testing.assert_allclose(taken(learned, b).apply(p), odds / (1 + odds), rtol=1e-12)
 
     def test_given_origin(self):
         y, p, w = example()
-        found = shift_prior({1: 0.05, 0: 0.95}, {1: 0.5}).fit(y, p, w).take(0).apply(p)
+        found = taken(fit_all(shift_prior({1: 0.05, 0: 0.95}, {1: 0.5}), y, p, w), 0).apply(p)
         np.testing.assert_allclose(found, p * 0.05 / (p * 0.05 + (1 - p) * 0.95), rtol=1e-12)
 
     def test_several_classes(self):
@@ -303,20 +315,20 @@ class TestShiftPrior:
         y, p = g.integers(0, 3, 30), g.dirichlet([1, 1, 1], (30, 2, 2)).transpose(3, 0, 1, 2)
         w = g.integers(1, 3, (4, 30))
         step = replace(shift_prior({"a": 0.2, "b": 0.3, "c": 0.5}), classes=("c", "a", "b"))
-        learned = step.fit(y, p, w)
+        learned = fit_all(step, y, p, w)
         for b in range(4):
             share = np.bincount(y, w[b])
             raw = p * (np.array([0.5, 0.2, 0.3]) / share)[:, None, None, None]
-            np.testing.assert_allclose(learned.take(b).apply(p), raw / raw.sum(axis=0), rtol=1e-12)
+            np.testing.assert_allclose(taken(learned, b).apply(p), raw / raw.sum(axis=0), rtol=1e-12)
 
     def test_same_prior_changes_nothing(self):
         y, p, _ = example()
         ones = np.ones((1, len(y)), int)
-        np.testing.assert_allclose(shift_prior({1: y.mean()}).fit(y, p, ones).take(0).apply(p), p, rtol=1e-12)
+        np.testing.assert_allclose(taken(fit_all(shift_prior({1: y.mean()}), y, p, ones), 0).apply(p), p, rtol=1e-12)
 
     def test_an_absent_class(self):
         y, p, _ = example()
-        assert np.isnan(shift_prior({1: 0.1}).fit(y, p, (y[None] == 1).astype(int)).take(0).apply(p)).all()
+        assert np.isnan(taken(fit_all(shift_prior({1: 0.1}), y, p, (y[None] == 1).astype(int)), 0).apply(p)).all()
 
     @pytest.mark.parametrize(
         ("text", "arguments"),
@@ -349,11 +361,11 @@ class TestOwn:
         g = np.random.default_rng(0)
         y, p, w = g.normal(size=20), g.normal(size=(20, 2, 3)), g.integers(0, 3, (4, 20))
         p[3, 1, 2] = np.nan
-        learned = replace(as_adjustment(centre), kind="value").fit(y, p, w)
+        learned = fit_all(replace(as_adjustment(centre), kind="value"), y, p, w)
         for b, j in itertools.product(range(4), range(2)):
             label, x, weight = pooled(y, p, w, j, b)
             np.testing.assert_allclose(
-                learned.take(b).apply(p)[:, j], p[:, j] + np.average(label - x, weights=weight), rtol=1e-12
+                taken(learned, b).apply(p)[:, j], p[:, j] + np.average(label - x, weights=weight), rtol=1e-12
             )
 
     def test_classes(self):
@@ -363,16 +375,16 @@ class TestOwn:
 
         g = np.random.default_rng(0)
         y, p = g.integers(0, 3, 10), g.dirichlet([1, 1, 1], (10, 2, 2)).transpose(3, 0, 1, 2)
-        learned = as_adjustment(soften).fit(y, p, np.ones((2, 10), int))
-        np.testing.assert_allclose(learned.take(1).apply(p), (p + 1 / 3) / 2, rtol=1e-12)
+        learned = fit_all(as_adjustment(soften), y, p, np.ones((2, 10), int))
+        np.testing.assert_allclose(taken(learned, 1).apply(p), (p + 1 / 3) / 2, rtol=1e-12)
         p[:, 4, 1, 0], p[1, 7, 0, 1] = np.nan, np.nan  # all classes, and one of them
-        learned = as_adjustment(soften).fit(y, p, np.ones((2, 10), int))
+        learned = fit_all(as_adjustment(soften), y, p, np.ones((2, 10), int))
         expected = np.where(np.isnan(p).any(axis=0), np.nan, (p + 1 / 3) / 2)
-        np.testing.assert_allclose(learned.take(1).apply(p), expected, rtol=1e-12)
+        np.testing.assert_allclose(taken(learned, 1).apply(p), expected, rtol=1e-12)
 
     def test_refusals(self):
         y, p, w = example(draws=1)
-        refused = refusal(lambda f: as_adjustment(f, name="mine").fit(y, p, w).take(0).apply(p))
+        refused = refusal(lambda f: taken(fit_all(as_adjustment(f, name="mine"), y, p, w), 0).apply(p))
         refused("`fit` must be callable as fit(label, prediction, weight); got 3.", 3)
         refused("adjustment 'mine' must return a function of predictions; got 1.", lambda y, p, w: 1)
         refused("adjustment 'mine' must return predictions of the shape it gets,", lambda y, p, w: lambda p: p[:2])
@@ -386,19 +398,19 @@ class TestOwn:
 class TestInTurn:
     def test_each_learns_from_the_last(self):
         y, p, w = example(r=2)
-        learned = in_turn([shift_prior({1: 0.2}), recalibrate(), cut("f1")]).fit(y, p, w)
+        learned = fit_all(in_turn([shift_prior({1: 0.2}), recalibrate(), cut("f1")]), y, p, w)
         assert list(learned.parameters) == ["intercept", "slope", "threshold"]
         for b in range(len(w)):
-            q = shift_prior({1: 0.2}).fit(y, p, w[b : b + 1]).take(0).apply(p)
-            q = recalibrate().fit(y, q, w[b : b + 1]).take(0).apply(q)
-            last = cut("f1").fit(y, q, w[b : b + 1]).take(0)
+            q = taken(fit_all(shift_prior({1: 0.2}), y, p, w[b : b + 1]), 0).apply(p)
+            q = taken(fit_all(recalibrate(), y, q, w[b : b + 1]), 0).apply(q)
+            last = taken(fit_all(cut("f1"), y, q, w[b : b + 1]), 0)
             np.testing.assert_allclose(learned.parameters["threshold"][b], last.parameters["threshold"], rtol=1e-9)
-            np.testing.assert_array_equal(learned.take(b).apply(p), last.apply(q))
+            np.testing.assert_array_equal(taken(learned, b).apply(p), last.apply(q))
 
     def test_two_maps_of_ones_own(self):
         y, p, w = example(draws=2)
         halve = as_adjustment(lambda label, prediction, weight: lambda prediction: prediction / 2)
-        np.testing.assert_allclose(in_turn([halve, halve]).fit(y, p, w).take(1).apply(p), p / 4)
+        np.testing.assert_allclose(taken(fit_all(in_turn([halve, halve]), y, p, w), 1).apply(p), p / 4)
 
     def test_changes(self):
         assert in_turn([recalibrate(), cut("f1")]).changes == "probabilities"
@@ -466,32 +478,32 @@ class TestLaws:
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
     def test_weights_are_repeated_rows(self, step):
         y, p, w = example(draws=3)
-        learned = step.fit(y, p, w)
+        learned = fit_all(step, y, p, w)
         for b, row in enumerate(w):
-            again = step.fit(np.repeat(y, row), np.repeat(p, row, axis=0), np.ones((1, row.sum()), int))
-            np.testing.assert_allclose(learned.take(b).apply(p), again.take(0).apply(p), rtol=1e-10)
+            again = fit_all(step, np.repeat(y, row), np.repeat(p, row, axis=0), np.ones((1, row.sum()), int))
+            np.testing.assert_allclose(taken(learned, b).apply(p), taken(again, 0).apply(p), rtol=1e-10)
 
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
     def test_order_and_batches(self, step, monkeypatch):
         y, p, w = example()
-        learned = step.fit(y, p, w)
+        learned = fit_all(step, y, p, w)
         order = np.random.default_rng(2).permutation(len(y))
-        moved = step.fit(y[order], p[order], w[:, order])
+        moved = fit_all(step, y[order], p[order], w[:, order])
         monkeypatch.setattr("cvstats.adjust.TILE", 1)
-        single = step.fit(y, p, w)
+        single = fit_all(step, y, p, w)
         for b in range(len(w)):
-            np.testing.assert_allclose(learned.take(b).apply(p), moved.take(b).apply(p), rtol=1e-10)
-            np.testing.assert_allclose(learned.take(b).apply(p), single.take(b).apply(p), rtol=1e-10)
+            np.testing.assert_allclose(taken(learned, b).apply(p), taken(moved, b).apply(p), rtol=1e-10)
+            np.testing.assert_allclose(taken(learned, b).apply(p), taken(single, b).apply(p), rtol=1e-10)
 
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
     def test_nothing_learned_from_nothing(self, step):
         y, p, _ = example()
-        assert np.isnan(step.fit(y, p, np.zeros((1, len(y)), int)).take(0).apply(p)).all()
+        assert np.isnan(taken(fit_all(step, y, p, np.zeros((1, len(y)), int)), 0).apply(p)).all()
 
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
     def test_inputs_stay(self, step):
         y, p, w = example()
         before = y.copy(), p.copy(), w.copy()
-        step.fit(y, p, w).take(0).apply(p)
+        taken(fit_all(step, y, p, w), 0).apply(p)
         for old, new in zip(before, (y, p, w), strict=True):
             np.testing.assert_array_equal(old, new)

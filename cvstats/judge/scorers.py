@@ -102,7 +102,7 @@ class AdjustedKernel(Kernel):
         every = np.arange(len(counts))
         for j in range(score.shape[1]):
             column = data.p[..., j : j + 1, :]
-            fitted = self.adjust.fit_each(data.y, column, w)
+            fitted = self.adjust.fit(data.y, column, w)
             own = replace(data, p=np.repeat(column, len(counts), axis=-2), gaps=None)
             scorer = choosing_kernel(self.metric, adjusted(self.metric, own, fitted), self.total)
             score[:, j] = scorer.judged(counts, every)

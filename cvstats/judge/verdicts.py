@@ -79,8 +79,8 @@ class _Bench:
         local = self.local(decision)
         winners = np.unique(local)
         if decision.share is not None or MANY * len(winners) > len(local):
-            return adjust.fit_each(near.y, self._column(near, decision).p, w)
-        each = [adjust.fit_each(near.y, near.p[..., j : j + 1, :], w[local == j]) for j in winners.tolist()]
+            return adjust.fit(near.y, self._column(near, decision).p, w)
+        each = [adjust.fit(near.y, near.p[..., j : j + 1, :], w[local == j]) for j in winners.tolist()]
         order = np.argsort(np.argsort(local, kind="stable"), kind="stable")
         state = {name: np.concatenate([one.state[name] for one in each])[order] for name in each[0].state}
         return replace(each[0], state=state)
