@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ import xarray as xr
 
 from ._check import check_level, show, warn
 from ._results import call_text, result
-from .cube.arrays import check_cube, class_names, encode_labels, map_batches, problem_on
-from .cube.blocks import by_chunk
+from .cube.arrays import check_cube, class_names, encode_labels, map_batches, map_blocks, problem_on
+from .kernels import Problem
 from .kernels.holm import holm
 
 TESTS = {
@@ -78,11 +79,11 @@ def describe_cube(cube: xr.DataArray, *, level: float = 0.95) -> xr.Dataset:
     shared = cube.drop_vars("fold") if own else cube
     test = _which_test(shared)
     folds = pd.Index(np.unique(shared["fold"].values) if "fold" in shared.coords else [])
-    cells = map_batches(lambda part, _: _one(part, names, folds, test), shared)
-    first = _first_alike(cube)
+    cells = map_batches(lambda part: _one(part, names, folds, test), shared)
+    first = _first_alike(cells["digest"])
     shifted = cells["shift_p_adjusted"] < alpha
     configuration = cube["configuration"]
-    variables = dict(cells.data_vars) | {
+    variables = dict(cells.drop_vars("digest").data_vars) | {
         "n_configurations": cube.sizes["configuration"],
         "n_repeats": cube.sizes.get("repeat", 1),
         "duplicated": ("configuration", first != np.arange(len(first))),
@@ -108,18 +109,15 @@ def _one(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index, test: str
     labelled = np.asarray(pd.notna(cube["label"].values))
     if not labelled.all():
         cube = cube.isel(sample=labelled)
-    columns = by_chunk(cube, partial(_columns, test)) if cube.chunks is not None else _columns(test, cube)
-    predicted, missing = columns["predicted"].values, columns["n_missing"].values
+    data = replace(problem_on(cube, look=False), gaps=True)  # gaps are described, not left out
+    parts = map_blocks(partial(_columns, test, _fold_codes(cube)), data)[1]
+    about = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
+    predicted = about.pop("predicted")
     some = predicted.any(axis=1)
-    about: dict[str, Any] = {
-        "n_samples": int(labelled.sum()),
-        "n_unpredicted": int((~some).sum()),
-        "n_missing": ("configuration", missing),
-        "complete": ("configuration", (predicted.sum(axis=0) == some.sum()) & some.any()),
-    }
-    about |= {str(name): columns[name].variable for name in columns if name not in ("predicted", "n_missing")}
-    about["shift_p_adjusted"] = ("configuration", holm(columns["shift_p_value"].values))
-    out = xr.Dataset(about)
+    about["complete"] = (predicted.sum(axis=0) == some.sum()) & some.any()
+    about["shift_p_adjusted"] = holm(about["shift_p_value"])
+    counts = {"n_samples": int(labelled.sum()), "n_unpredicted": int((~some).sum())}
+    out = xr.Dataset(counts | {name: ("configuration", values) for name, values in about.items()})
     return out.assign(_labels(cube, names)).assign(_folds(cube, names, folds))
 
 
@@ -161,29 +159,26 @@ def _folds(cube: xr.DataArray, names: list[Any] | None, folds: pd.Index) -> dict
     return out
 
 
-def _columns(test: str, cube: xr.DataArray) -> xr.Dataset:
-    """Return what is known of each configuration from its own predictions alone."""
-    block, folds = problem_on(cube, look=False).p, _fold_codes(cube)
-    planes = block if block.ndim == 4 else block[None]  # (class, sample, configuration, repeat)
+def _columns(test: str, folds: np.ndarray | None, block: Problem, *_: Any) -> dict[str, np.ndarray]:
+    """Return what is known of each configuration (the last axis) from its own predictions alone."""
+    planes = block.p if block.p.ndim == 4 else block.p[None]  # (class, sample, configuration, repeat)
     absent = np.isnan(planes).any(axis=0)
     about = {
+        "predicted": ~absent.all(axis=2),
         "n_missing": absent.sum(axis=(0, 2)),
         "constant": _constant(planes) & ~absent.all(axis=(0, 2)),
         "constant_in_folds": _constant_in_folds(planes, folds),
+        "digest": _digests(planes),
     }
     shift = np.full((len(SHIFT), planes.shape[2]), np.nan)
     if test != "none" and folds is not None:
-        strata = encode_labels(cube)[0] if test == "class" else np.zeros(len(folds))
-        if test == "event":
-            strata = cube["event"].values
+        strata = np.asarray({"class": block.y, "event": block.event}.get(test, np.zeros(len(folds))))
         if test == "value":
-            planes = planes - cube["label"].values.astype(float)[:, None, None]
+            planes = planes - block.y[:, None, None]
         step = max(1, CELLS // max(1, len(folds)))
         for part in (slice(start, start + step) for start in range(0, planes.shape[2], step)):
             shift[:, part] = _worst_shift(planes[:, :, part], folds, strata)
-    about |= {f"shift_{name}": values for name, values in zip(SHIFT, shift, strict=True)}
-    predicted = xr.DataArray(~absent.all(axis=2), dims=("sample", "configuration"))
-    return xr.Dataset({"predicted": predicted, **{name: ("configuration", values) for name, values in about.items()}})
+    return about | {f"shift_{name}": values for name, values in zip(SHIFT, shift, strict=True)}
 
 
 def _worst_shift(planes: np.ndarray, folds: np.ndarray, strata: np.ndarray) -> np.ndarray:
@@ -264,22 +259,22 @@ def _constant_in_folds(planes: np.ndarray, folds: np.ndarray | None) -> np.ndarr
     return alike & seen
 
 
-def _first_alike(cube: xr.DataArray) -> np.ndarray:
+def _first_alike(digest: xr.DataArray) -> np.ndarray:
     """Return, for each configuration, the position of the first with identical predictions (by hash, not in pairs)."""
-    digest = by_chunk(cube, _digests) if cube.chunks is not None else _digests(cube)
-    _, first, codes = np.unique(digest.values.astype(str), return_index=True, return_inverse=True)
+    table = digest.transpose("configuration", ...).values.reshape(digest.sizes["configuration"], -1)
+    _, first, codes = np.unique(["".join(row) for row in table], return_index=True, return_inverse=True)
     return np.asarray(first[codes])
 
 
-def _digests(cube: xr.DataArray) -> xr.DataArray:
+def _digests(planes: np.ndarray) -> np.ndarray:
     """Return a 128-bit hash of each configuration's predictions; minus zero is zero and all NaN are one."""
-    values, keys = cube.transpose("configuration", ...).values, []
+    values, keys = np.moveaxis(planes, 2, 0), []
     step = max(1, CELLS // max(1, values[:1].size))
     for start in range(0, len(values), step):
         block = np.ascontiguousarray(values[start : start + step]) + 0.0
         block[np.isnan(block)] = np.nan
         keys += [hashlib.blake2b(column.data, digest_size=16).hexdigest() for column in block]
-    return xr.DataArray(np.array(keys, object), dims="configuration")
+    return np.array(keys)
 
 
 def _warn_shift(about: xr.Dataset, test: str) -> None:

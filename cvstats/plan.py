@@ -127,7 +127,7 @@ def precision_plan(
         worth = score(part, judges[0]).values
         return np.array([_at(size, run, part, asked, worth) for size in wanted.tolist()])
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         table = _by_repeats(at, part, several)
         dims = ("n_repeats", "n_samples")
         out = xr.Dataset(
@@ -205,7 +205,7 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     limits, _, note = interval_limits(asked.interval, enlarged, asked.level)
     asked.notes.extend([note] if note else [])
     regret = float(np.mean(asked.metrics[0].optimism(worth[best], chosen)))
-    gap = run.cases[0].value - run.cases[0].anchor
+    gap = run.cases[0].verdict.value - run.cases[0].verdict.anchor
     spread = float(np.std(gap[~np.isnan(gap)])) / np.sqrt(ratio) if not np.isnan(gap).all() else np.nan
     return limits["conf_high"] - limits["conf_low"], float(out.win_rate[best]), regret, spread
 

@@ -38,12 +38,15 @@ class Draws:
     ----------
     n, times : number of samples, and of draws.
     total : upper bound of the weight of a draw.
+    strata : (n,) codes within which units are drawn, if any.
     """
 
     n: int
     times: int
     total: float
+    strata: np.ndarray | None = None
     _part: tuple[bytes, Draws] | None = None  # the draws over some samples that were last asked for
+    _memory: Draws | None = None  # the same draws, remembered
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
@@ -62,11 +65,13 @@ class Draws:
         raise NotImplementedError
 
     def remembered(self) -> Draws:
-        """Return the draws, which several passes or blocks of configurations use: they are made but once."""
-        return self
+        """Return the draws for several passes or blocks of configurations: made but once, while they take little."""
+        if self._memory is None:
+            self._memory = Memory(copy(self)) if self.times * self.n <= REMEMBERED else self
+        return self._memory
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_part": None}  # whoever receives them makes them again
+        return {**self.__dict__, "_part": None, "_memory": None}  # whoever receives them makes them again
 
 
 class Bootstrap(Draws):
@@ -98,7 +103,6 @@ class Bootstrap(Draws):
         ratio: float = 1.0,
     ) -> None:
         self.n, self.times, self.seed, self.group, self.strata, self.ratio = n, times, seed, group, strata, ratio
-        self._memory: Memory | None = None
         self._units = units = n if group is None else int(group.max()) + 1
         self._slots = max(1, round(units * ratio))  # units that a draw takes
         if units > 64 and strata is None and check is not None and not check.requires and check.weight is None:
@@ -126,19 +130,10 @@ class Bootstrap(Draws):
             for codes in (self.group, self.strata)
         )
         n, check = int(rows.sum()), None if self.check is None else self.check.on(rows)
-        part = Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
-        return part if self._memory is None else part.remembered()
-
-    def remembered(self) -> Bootstrap:
-        """Return the draws, of which every process keeps what it made, while they take little."""
-        if self._memory is None and self.times * self.n <= REMEMBERED:
-            self._memory = Memory(copy(self))
-        return self
+        return Bootstrap(n, self.times, self.seed, group=group, strata=strata, check=check, ratio=self.ratio)
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        if self._memory is not None:
-            return self._memory.block(start, stop)
         counts = np.empty((stop - start, self.n), self._dtype)
         quanta = range(start // QUANTUM, -(-stop // QUANTUM))
         inside = [range(max(start - q * QUANTUM, 0), min(stop - q * QUANTUM, QUANTUM)) for q in quanta]
@@ -207,7 +202,7 @@ class Memory(Draws):
     """Draws that are made but once, piece by piece."""
 
     def __init__(self, draws: Draws) -> None:
-        self.draws, self.n, self.times, self.total = draws, draws.n, draws.times, draws.total
+        self.draws, self.n, self.times, self.total, self.strata = draws, draws.n, draws.times, draws.total, draws.strata
         self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -227,7 +222,11 @@ class Memory(Draws):
         return counts, redrawn
 
     def _over(self, rows: np.ndarray) -> Draws:
-        return Memory(self.draws.on(rows))
+        return self.draws.on(rows).remembered()
+
+    def remembered(self) -> Draws:
+        """Return the same."""
+        return self
 
 
 class Given(Draws):
@@ -246,6 +245,10 @@ class Given(Draws):
     def _over(self, rows: np.ndarray) -> Draws:
         return Given(self.values[:, rows])
 
+    def remembered(self) -> Draws:
+        """Return the same: nothing need be made."""
+        return self
+
 
 class Part(Draws):
     """Draws `start` to `stop` of others; or the samples that they leave out, once each."""
@@ -259,10 +262,6 @@ class Part(Draws):
         """Return weights (draw, n) of draws `start` to `stop` of these and how often each was drawn again."""
         counts, redrawn = self.draws.block(self.start + start, self.start + stop)
         return (counts == 0).view(np.uint8) if self.left_out else counts, redrawn
-
-    def remembered(self) -> Draws:
-        """Return the same, kept while they take little though all draws might not."""
-        return Memory(self) if self.times * self.n <= REMEMBERED else self
 
     def _over(self, rows: np.ndarray) -> Draws:
         return Part(self.draws.on(rows), self.start, self.start + self.times, left_out=self.left_out)
@@ -417,8 +416,7 @@ def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632,
     """
     check_cube(cube)
     times = check_count(times, "times")
-    group = codes_of(cube, None, "groups")
-    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
+    unit, units = _units(cube)
     size = round(fraction * units)
     if not 0 < fraction < 1 or not 0 < size < units:
         raise InputError(f"`fraction` must leave samples both in and out of a draw; {fraction!r} of {units} does not.")
@@ -427,7 +425,7 @@ def subsample(cube: xr.DataArray, times: int = 1000, *, fraction: float = 0.632,
     for row in range(times):
         words = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(row,))).random_raw(units)
         counts[row, np.argsort(words, kind="stable")[:size]] = 1
-    return _labelled(counts if group is None else counts[:, group], cube)
+    return _labelled(counts[:, unit], cube)
 
 
 def jackknife(cube: xr.DataArray) -> xr.DataArray:
@@ -458,10 +456,15 @@ def jackknife(cube: xr.DataArray) -> xr.DataArray:
            [1, 0]], dtype=int32)
     """
     check_cube(cube)
+    unit, units = _units(cube)
+    return _labelled((1 - np.eye(units, dtype=np.int32))[:, unit], cube)
+
+
+def _units(cube: xr.DataArray) -> tuple[np.ndarray, int]:
+    """Return which unit, a sample or a group, every sample belongs to, and how many there are."""
     group = codes_of(cube, None, "groups")
-    units = cube.sizes["sample"] if group is None else int(group.max()) + 1
-    weights = 1 - np.eye(units, dtype=np.int32)
-    return _labelled(weights if group is None else weights[:, group], cube)
+    unit = np.arange(cube.sizes["sample"]) if group is None else group
+    return unit, int(unit.max()) + 1
 
 
 def _labelled(counts: np.ndarray, cube: xr.DataArray) -> xr.DataArray:

@@ -97,8 +97,7 @@ def best_set(
     (bound,), _ = metrics_of([metric], None, cube, notes)
     seed, rules = entropy(rng), Rules(average=average)
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        assert own is not None
+    def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
         data, (table,) = scored(bound, problem_of(part, bound, (bound,), rules), weights, progress=progress)
         return best_of(part, bound, data, own.values, table, level)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
 from cvstats._results import call_text, result
-from cvstats.cube.arrays import check_cube, map_batches, problem
+from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.kernels.placements import delong, placements
 from cvstats.metrics import bound_metric
 
@@ -67,7 +67,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
     from scipy.special import bdtr, chdtrc
 
     check_option(distribution, ("exact", "chi2", "corrected"), "distribution")
-    places = one_pair(cube, a, b)
+    pair = loaded(cube, a=a, b=b)
     _refuse(cube, "mcnemar_test")
     accuracy = bound_metric("accuracy", cube)
     for dim in ("repeat", "inner_repeat"):
@@ -77,8 +77,8 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
                 f"pick one with .isel({dim}=0), or use contrast(), which averages over them."
             )
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        data = problem(part.isel(configuration=list(places)), accuracy)
+    def one(part: xr.DataArray) -> xr.Dataset:
+        data = problem_on(part, accuracy, look=False)
         p = data.read("label")[..., 0]
         seen = ~np.isnan(p).any(axis=1)
         right = p[seen] == data.y[seen, None]
@@ -97,7 +97,7 @@ def mcnemar_test(cube: xr.DataArray, *, a: Hashable, b: Hashable, distribution: 
 
     name = "McNemar test (fitted models)" if distribution == "chi2" else f"McNemar test ({distribution}, fitted models)"
     call = call_text("mcnemar_test", a=a, b=b, distribution=distribution)
-    out = result(map_batches(one, cube), method=name, metric="accuracy", call=call, cube=cube)
+    out = result(map_batches(one, pair), method=name, metric="accuracy", call=call, cube=cube)
     return out.assign_attrs(about=MODELS)
 
 
@@ -153,21 +153,16 @@ def delong_test(
     (0.3333, 0.2207)
     """
     level = check_level(level)
-    if other is None:
-        first, second = one_pair(cube, a, b)
-    else:
-        check_cube(cube)
-        check_cube(other)
-        first, second = one_configuration(cube, a, "a"), one_configuration(other, b, "b")
-        _refuse(other, "delong_test")
-    _refuse(cube, "delong_test")
+    first, second = (loaded(cube, a=a, b=b), None) if other is None else (loaded(cube, a=a), loaded(other, b=b))
+    for given in (cube,) if other is None else (other, cube):
+        _refuse(given, "delong_test")
 
     def one(part: xr.DataArray, companion: xr.DataArray | None) -> xr.Dataset:
         if companion is None:
-            area, covariance, n = _areas(part.isel(configuration=[first, second]))
+            area, covariance, n = _areas(part)
             df = None
         else:
-            sides = _areas(part.isel(configuration=[first])), _areas(companion.isel(configuration=[second]))
+            sides = _areas(part), _areas(companion)
             area, each, size = (np.hstack([np.ravel(side[at]) for side in sides]) for at in range(3))
             covariance = np.diag(each)
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -179,7 +174,7 @@ def delong_test(
         own = {"estimate_a": area[0], "estimate_b": area[1], "std_error_a": std_error[0], "std_error_b": std_error[1]}
         return xr.Dataset({**found, **own, "n": n})
 
-    out = map_batches(one, cube, other)
+    out = map_batches(one, first, second)
     flat = out["statistic"].isnull()
     if bool(flat.any()):
         reason = "no variance to test against (one class, equal rankings or perfect separation)"
@@ -202,7 +197,7 @@ def _refuse(cube: xr.DataArray, test: str) -> None:
 
 def _areas(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the AUC of every configuration (placements averaged over repeats), their covariance, and sample size."""
-    data = problem(cube, bound_metric("auc", cube))
+    data = problem_on(cube, bound_metric("auc", cube), look=False)
     if data.model is not None:
         raise InputError(
             "metric 'auc' ranks predictions of different samples, and delong_test takes them for those of one model, "
@@ -248,10 +243,11 @@ def family(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
     return np.array([one_configuration(cube, given, argument)])
 
 
-def one_pair(cube: xr.DataArray, a: Hashable, b: Hashable) -> tuple[int, int]:
-    """Return the positions of two different configurations."""
+def loaded(cube: xr.DataArray, **labels: Hashable) -> xr.DataArray:
+    """Return the configurations that arguments name, in memory."""
     check_cube(cube)
-    first, second = one_configuration(cube, a, "a"), one_configuration(cube, b, "b")
-    if first == second:
-        raise InputError(f"`a` and `b` are both {a!r}; name two different configurations.")
-    return first, second
+    places = [one_configuration(cube, label, argument) for argument, label in labels.items()]
+    if len(set(places)) < len(places):
+        raise InputError(f"`a` and `b` are both {labels['a']!r}; name two different configurations.")
+    some = cube.isel(configuration=places)
+    return some if cube.chunks is None else check_cube(some.compute())

@@ -13,14 +13,14 @@ from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches, problem_on
 from cvstats.intervals.calibrated_limits import variance_of
-from cvstats.judge import Decision, Outcome, Rules, Setting, decide, scored, verdicts
+from cvstats.judge import Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
-from cvstats.protocols.common import final_choice, warn_once
+from cvstats.protocols.common import chosen_by, warn_once
 from cvstats.protocols.tuning import present
 from cvstats.resample import Draws, given_draws, make_draws, unit_count
-from cvstats.select import Choice, Mixture, select_best, winners
+from cvstats.select import Mixture, select_best, winners
 
 from .batch import in_cells
 from .configurations import MODELS, family
@@ -166,7 +166,7 @@ def contrast(
     plain_choice = chooser is bound and all(one.plain for one in rules)
     single, refitted = plain_choice and len(ours) == 1 and len(theirs) == 1, regime == "cv"
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         pair, inside = _common(part, ours, theirs)
         weights = _draws(pair, stand_in(chooser, [bound], rules[0].adjust), draws, times, seed, strata)
         units = unit_count(pair, np.ones(pair.sizes["sample"], bool))
@@ -277,12 +277,6 @@ def _spread(values: np.ndarray) -> float:
     return float(np.var(kept, ddof=1)) if len(kept) > 1 else np.nan
 
 
-def _chosen(cube: xr.DataArray, metric: Metric, select: Any, out: Outcome) -> Choice:
-    """Return the choice on all samples, by what draws know of it."""
-    error = np.sqrt(out.score_variance)
-    return final_choice(cube, metric, select=select, scores=out.score, std_error=error, known=out.problem)
-
-
 def _families(
     cube: xr.DataArray, inside: np.ndarray, metric: Metric, draws: Draws, rules: list[Rules], refitted: bool
 ) -> Contrasted:
@@ -291,7 +285,7 @@ def _families(
     for side, rule in zip(inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(metric, problem_on(part, metric), draws, rule)
-        choice = _chosen(part, metric, rule.select, out)
+        choice, _ = chosen_by(out, metric, rule)
         value.append(out.value)
         standing.append(choice.scores[out.decision.place])
         choices.append(choice)
@@ -347,8 +341,7 @@ def _decisions(
     for name, side, rule in zip("ab", inside, rules, strict=True):
         part = cube.isel(configuration=side)
         out = decide(by, problem_of(part, by, (metric,), rule), draws, rule, judging=False)
-        choice = _chosen(part, by, rule.select, out)
-        final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+        choice, final = chosen_by(out, by, rule)
         judged.append(verdicts((metric,), Setting(out.problem, draws), out.decision, final, rule).each[0][0])
         labels.append(choice.label)
         if out.share is not None:

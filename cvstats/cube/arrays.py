@@ -320,10 +320,7 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
 
 
 def problem(cube: xr.DataArray, metric: Metric) -> Problem:
-    """Return the whole cube as one problem, batch dims folded into the columns. For cubes in memory."""
-    check_form(cube)
-    if cube.chunks is not None:
-        raise InputError("this step needs the predictions in memory; call .compute() on the cube first.")
+    """Return a whole cube in memory as one problem, batch dims folded into the columns."""
     data = problem_on(cube, metric, look=False)
     gaps = check_values(data.p, data.kind, data.n_classes, metric=data.finite, samples=cube["sample"].values)
     return replace(data, gaps=gaps)
@@ -334,12 +331,12 @@ def report_on(data: Problem) -> Report:
     n, m = data.p.shape[-3:-1]
     if check_values(data.p, data.kind, data.n_classes, metric=data.finite):
         return report(data)
-    return Report(None, np.full(m, n), np.zeros(m, int))
+    return Report(np.ones(n, bool), np.full(m, n), np.zeros(m, int))
 
 
-def coverage(cube: xr.DataArray, *, compete: bool = True) -> Problem:
+def coverage(cube: xr.DataArray) -> Problem:
     """Return the problem of a cube without batch dims with what is missing; takes a pass over data on dask."""
-    return surveyed(problem_on(cube, compete=compete))
+    return surveyed(problem_on(cube))
 
 
 def surveyed(data: Problem) -> Problem:
@@ -406,6 +403,8 @@ def batch_dims(cube: xr.DataArray) -> list[Hashable]:
     return [dim for dim in cube.dims if dim not in CORE]
 
 
-def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, other: xr.DataArray | None = None) -> Labelled:
-    """Return ``function(cube, other)`` for every combination of batch dims, put together along them."""
-    return function(cube, other) if CORE.issuperset(cube.dims) else map_along(batch_dims(cube), function, cube, other)
+def map_batches(function: Callable[..., Labelled], cube: xr.DataArray, *others: xr.DataArray | None) -> Labelled:
+    """Return ``function(cube, *others)`` for every combination of batch dims, put together along them."""
+    if CORE.issuperset(cube.dims):
+        return function(cube, *others)
+    return map_along(batch_dims(cube), function, cube, *others)

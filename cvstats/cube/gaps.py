@@ -15,7 +15,7 @@ from cvstats.kernels import Problem
 class Report:
     """What one block of configurations says about missing predictions."""
 
-    somebody: np.ndarray | None  # (n,) whether some configuration of the block has a prediction; None: all have
+    somebody: np.ndarray  # (n,) whether some configuration of the block has a prediction
     count: np.ndarray  # (m,) samples that the configuration predicted in some repeat
     missing: np.ndarray  # (m,) missing predictions, repeats counted
 
@@ -30,10 +30,7 @@ def report(data: Problem) -> Report:
 def reported(data: Problem, reports: Sequence[Report]) -> Problem:
     """Return the problem with what the reports of all its blocks say of missing predictions."""
     n, m, repeats = data.p.shape[-3:]
-    some = [part.somebody for part in reports if part.somebody is not None]
-    if not some:
-        return replace(data, gaps=False)
-    rows = np.logical_or.reduce(some) if len(some) == len(reports) else np.ones(n, bool)
+    rows = np.logical_or.reduce([part.somebody for part in reports])
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
     total = int(rows.sum())

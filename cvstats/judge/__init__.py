@@ -83,7 +83,7 @@ def score_draws(
     found = bound_metric(metric, cube)
     rules = Rules(batch=batch)
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.DataArray:
+    def one(part: xr.DataArray) -> xr.DataArray:
         data = problem_on(part, found, compete=False)
         table = scored(found, data, given_draws(draws, part), batch=rules.batch)[1][0]
         kept = {name: coord for name, coord in part.coords.items() if coord.dims == ("configuration",)}

@@ -14,10 +14,8 @@ from cvstats.cube.arrays import encode_labels, problem_on
 from cvstats.cube.partners import models
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric
-from cvstats.metrics.scoring import fold_members
+from cvstats.metrics.scoring import REASONS, fold_members
 from cvstats.select import Rules
-
-NEEDS = ("", "positive", "negative", "classes", "spread", "pairs")  # of the labels of a draw, the strongest last
 
 
 def adjustment_of(adjust: Any, cube: xr.DataArray, metrics: Sequence[Metric]) -> Adjustment | None:
@@ -34,7 +32,7 @@ def stand_in(by: Metric, metrics: Sequence[Metric], adjust: Adjustment | None) -
     if adjust is None and all(one is by for one in metrics):
         return by
     needs = {one.requires for one in (by, *metrics)} | ({"classes"} if adjust is not None and adjust.classes else set())
-    strongest = "classes" if {"positive", "negative"} <= needs else max(needs, key=NEEDS.index)
+    strongest = "classes" if {"positive", "negative"} <= needs else max(needs, key=["", *REASONS].index)
     return replace(by, requires=strongest, ratio_free=all(one.ratio_free for one in metrics))
 
 

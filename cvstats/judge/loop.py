@@ -222,7 +222,7 @@ class Choose:
         draws, m = self.draws.on(block.rows), len(columns)
         judge = None if self.judge is None else self.judge.on(block.rows)
         if m < np.count_nonzero(block.eligible):
-            draws.remembered()  # for the other blocks
+            draws = draws.remembered()  # for the other blocks
         heaviest, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
         if self.rules.plain:
             scorer = self.metric.kernel(block, heaviest)

@@ -170,13 +170,8 @@ def verdicts(
                     value = anchor.copy()
                     if unlike.size:
                         value[unlike] = scorer.judged(judging[unlike], index[unlike])
-                    cells = (
-                        value,
-                        anchor,
-                        whole[number, place][index],
-                        end.scores(choosing)[:, 0],
-                        check.chosen(judging),
-                    )  # (draw,), of several points of a curve (draw, point)
+                    everywhere, kept = whole[number, place][index], end.scores(choosing)[:, 0]
+                    cells = (value, anchor, everywhere, kept, check.chosen(judging))  # (draw[, point of a curve])
                     table[own, place, :, now] = np.stack(np.broadcast_arrays(*(cell.T for cell in cells)), axis=-2)
     if final.empty[0]:
         single[:] = table[:, :, [1, 3]] = np.nan

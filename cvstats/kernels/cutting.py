@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 TILE = 524_288  # numbers in an intermediate array
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Between = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Table = tuple[np.ndarray, np.ndarray]  # hits and false alarms
 
 
 @dataclass(frozen=True)
@@ -205,8 +208,21 @@ def paired_cuts(
         score = p[:, block].transpose(1, 0, 2).reshape(-1, n * r).astype(float)
         w = np.where(np.isnan(score), 0.0, np.repeat(weights[block], r, axis=1))
         order = np.argsort(score, axis=1, kind="stable")
-        score, w = np.take_along_axis(score, order, 1), np.take_along_axis(w, order, 1)
-        out[:, block] = _ranked(score, w, positive[order], criterion, nearest)
+        score, w, up = np.take_along_axis(score, order, 1), np.take_along_axis(w, order, 1), positive[order]
+        # a prediction of positive weight is followed by a candidate if the next such has a higher score
+        edge = np.full((len(w), 1), -np.inf)
+        weighed = np.where(w > 0, score, np.nan)
+        below = np.concatenate([edge, weighed], axis=1)
+        above = np.concatenate([np.fmin.accumulate(weighed[:, ::-1], axis=1)[:, ::-1], -edge], axis=1)
+        above = np.where(np.isnan(above), np.inf, above)
+        missed, spared = np.zeros((2, *below.shape))
+        np.cumsum(np.where(up, w, 0.0), axis=1, out=missed[:, 1:])
+        np.cumsum(np.where(up, 0.0, w), axis=1, out=spared[:, 1:])
+        tp, fp = missed[:, -1:] - missed, spared[:, -1:] - spared
+        value = np.where(below < above, criterion(tp, fp, tp[:, :1], fp[:, :1]), -np.inf)
+        cell = out[:, block]
+        cell[3:] = tp[:, 0], fp[:, 0]
+        _settle(value, (tp, fp), partial(_beside, below, above), nearest, cell)
     return Cuts(*out)
 
 
@@ -267,31 +283,34 @@ def cut_column(column: Column, lanes: CutLanes, criterion: Criterion, nearest: f
             np.subtract(negatives, spared, out=fp[step])
             step += 1
     value = criterion(tp, fp, positives, negatives)
-    top = value.max(axis=0)
-    lane, stop = np.nonzero(((value == top) & (top > -np.inf)).T)
-    hits, alarms = tp[stop, lane], fp[stop, lane]
-    new = np.ones(len(lane), bool)  # a table may stand at several stops, with nothing of weight between them
+    _settle(value.T, (tp.T, fp.T), partial(_between, column, lanes.weights), nearest, out)
+
+
+def _settle(value: np.ndarray, table: Table, between: Between, nearest: float | None, out: np.ndarray) -> None:
+    """Fill the threshold and its table in `out` (5, draw) from what is maximised and the tables (draw, candidate).
+
+    `between` tells the thresholds of some draws and candidates.
+    """
+    tp, fp = table
+    top = value.max(axis=1, keepdims=True)
+    lane, place = np.nonzero((value == top) & (top > -np.inf))
+    hits, alarms = tp[lane, place], fp[lane, place]
+    new = np.ones(len(lane), bool)  # a table may stand at several places, with nothing of weight between them
     new[1:] = (lane[1:] != lane[:-1]) | (hits[1:] != hits[:-1]) | (alarms[1:] != alarms[:-1])
-    stop, lane = stop[new], lane[new]
-    threshold = _between(column, lanes.weights, np.concatenate([[0], column.stop + 1])[stop], lane)
-    pick = _of_ties(threshold, lane, nearest)
-    out[0], out[1], out[2] = np.nan, positives, negatives
-    out[0, lane[pick]], out[1, lane[pick]], out[2, lane[pick]] = threshold[pick], hits[new][pick], alarms[new][pick]
-
-
-def _of_ties(threshold: np.ndarray, lane: np.ndarray, nearest: float | None) -> np.ndarray:
-    """Return which candidate wins in each lane; lanes and, in each, candidates ascend."""
-    first = np.flatnonzero(np.concatenate([[True], lane[1:] != lane[:-1]])) if lane.size else np.empty(0, np.intp)
-    count = np.diff(first, append=len(lane))
+    lane, place, hits, alarms = lane[new], place[new], hits[new], alarms[new]
+    threshold = between(lane, place)
+    first = np.flatnonzero(np.diff(lane, prepend=-1))
     if nearest is None:
-        return np.asarray(first + (count - 1) // 2)
-    order = np.lexsort((threshold, np.abs(threshold - nearest), lane))
-    return np.asarray(order[first])
+        pick = first + (np.diff(first, append=len(lane)) - 1) // 2
+    else:
+        pick = np.lexsort((threshold, np.abs(threshold - nearest), lane))[first]
+    out[0], out[1:3] = np.nan, out[3:]
+    out[:3, lane[pick]] = threshold[pick], hits[pick], alarms[pick]
 
 
-def _between(column: Column, w: np.ndarray, place: np.ndarray, lane: np.ndarray) -> np.ndarray:
-    """Return the midpoint of the scores of positive weight on both sides of a place, for each place and lane."""
-    sides = []
+def _between(column: Column, w: np.ndarray, lane: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """Return the midpoint of the scores of positive weight on both sides of a stop, for each lane and stop."""
+    sides, place = [], np.concatenate([[0], column.stop + 1])[stop]
     for step, limit in ((-1, -1), (1, len(column.row))):
         at = place - 1 if step < 0 else place.copy()
         active = np.flatnonzero(at != limit)
@@ -303,35 +322,12 @@ def _between(column: Column, w: np.ndarray, place: np.ndarray, lane: np.ndarray)
     return midpoint(*sides)
 
 
+def _beside(below: np.ndarray, above: np.ndarray, *candidate: np.ndarray) -> np.ndarray:
+    return midpoint(below[candidate], above[candidate])
+
+
 def midpoint(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     """Return a number from which `above` but not `below` is strictly above; an end where one is infinite."""
     middle = np.where(np.isinf(below), above, below) / 2 + above / 2
     middle = np.where((middle < above) & (middle >= below), middle, below)
     return np.where(np.isinf(above), above, middle)
-
-
-def _ranked(
-    score: np.ndarray, w: np.ndarray, positive: np.ndarray, criterion: Criterion, nearest: float | None
-) -> np.ndarray:
-    """Return (5, draw) from ascending scores, weights and positives (draw, e), a column per draw.
-
-    A prediction of positive weight is followed by a candidate if the next such has a higher score.
-    """
-    edge = np.full((len(w), 1), -np.inf)
-    weighed = np.where(w > 0, score, np.nan)
-    below = np.concatenate([edge, weighed], axis=1)
-    above = np.concatenate([np.fmin.accumulate(weighed[:, ::-1], axis=1)[:, ::-1], -edge], axis=1)
-    above = np.where(np.isnan(above), np.inf, above)
-    missed, spared = np.zeros((2, *below.shape))
-    np.cumsum(np.where(positive, w, 0.0), axis=1, out=missed[:, 1:])
-    np.cumsum(np.where(positive, 0.0, w), axis=1, out=spared[:, 1:])
-    tp, fp = missed[:, -1:] - missed, spared[:, -1:] - spared
-    value = np.where(below < above, criterion(tp, fp, tp[:, :1], fp[:, :1]), -np.inf)
-    top = value.max(axis=1, keepdims=True)
-    lane, place = np.nonzero((value == top) & (top > -np.inf))
-    threshold = midpoint(below[lane, place], above[lane, place])
-    pick = _of_ties(threshold, lane, nearest)
-    out = np.stack([np.full(len(w), np.nan), tp[:, 0], fp[:, 0], tp[:, 0], fp[:, 0]])
-    lane, place = lane[pick], place[pick]
-    out[0, lane], out[1, lane], out[2, lane] = threshold[pick], tp[lane, place], fp[lane, place]
-    return out

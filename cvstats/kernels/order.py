@@ -91,9 +91,7 @@ def sort_columns(p: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for start in range(0, columns, step):
         block = slice(start, min(start + step, columns))
         values = np.ascontiguousarray(p[rows, block].T, dtype=np.float64) + 0.0  # -0.0 ties with 0.0
-        gaps = np.isnan(values)
-        if gaps.any():
-            values[gaps] = np.nan  # whatever their sign bit
+        values[np.isnan(values)] = np.nan  # whatever their sign bit
         word = values.view(np.int64)
         word = word ^ ((word >> 63) & np.int64(2**63 - 1))
         word &= np.int64(-1 << bits)

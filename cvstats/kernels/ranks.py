@@ -46,15 +46,14 @@ class RankKernel(Kernel):
                 (slice(None), Ranking.of(rows, cut, planes[plane].reshape(problem.n, -1), rows))
                 for plane, rows, cut in contrasts(metric, problem.y, problem.n_classes)
             ]
-            self.width = p.shape[-1]  # columns of a configuration in a ranking
-            self.begun = np.zeros((self.m, self.width), bool)  # anything predicted in a repeat
+            repeats = self.width = p.shape[-1]  # columns of a configuration in a ranking
         else:
             self.rankings = list(model_rankings(problem.model, problem.y, planes[0]))
-            self.width = 1
-            self.begun = np.zeros((self.m, problem.model.shape[1]), bool)
+            repeats, self.width = problem.model.shape[1], 1
+        self.begun = np.zeros((self.m, repeats), bool)  # anything predicted in a repeat
         self.whole = np.ones(self.m, bool)  # everything predicted
-        for repeats, ranking in self.rankings:
-            self.begun[:, repeats] |= ranking.presence.begun.reshape(self.m, self.width)
+        for mine, ranking in self.rankings:
+            self.begun[:, mine] |= ranking.presence.begun.reshape(self.m, self.width)
             self.whole &= ranking.presence.whole.reshape(self.m, self.width).all(axis=1)
 
     def some(self, weights: np.ndarray, columns: range) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,19 +105,13 @@ def _auc(order: list[int], last: list[bool] | None, cut: int, rows: list[np.ndar
     out[:] = 0
     below, gain, product = np.zeros_like(out), np.empty_like(out), np.empty_like(out)
     add, multiply = np.add, np.multiply
-    run: Any = None  # weight of the run of positives at hand
-    for row in order:
-        if row < cut:
-            run = rows[row] if run is None else add(run, rows[row], gain)
+    for positive, run in groupby(order, cut.__gt__):
+        if positive:
+            multiply(_total(list(run), rows, gain), below, product)
+            add(out, product, out)
         else:
-            if run is not None:
-                multiply(run, below, product)
-                add(out, product, out)
-                run = None
-            add(below, rows[row], below)
-    if run is not None:
-        multiply(run, below, product)
-        add(out, product, out)
+            for row in run:
+                add(below, rows[row], below)
     add(out, out, out)
     start = 0
     for place, ends in enumerate(last or ()):
@@ -164,34 +159,23 @@ def _across(statistic: str, ranking: Ranking, start: int, stop: int, weights: np
     """Return the counts (column, draw) of columns `start` to `stop` under a few weight vectors (draw, n)."""
     draws, size = weights.shape
     out = np.zeros((stop - start, draws))
-    area = _area if statistic == "auc" else _precision_area
     step = max(1, TILE // 8 // max(1, draws * size))  # a dozen arrays of this size
     for at in range(start, stop if size else start, step):
         block = slice(at, min(at + step, stop))
-        order = ranking.order[block]
+        order, last = ranking.order[block, ::-1], None  # downwards
         ordered = weights[:, order]
-        ordered[:, np.arange(size) >= ranking.count[block, None]] = 0.0
+        ordered[:, np.arange(size) < size - ranking.count[block, None]] = 0.0
         positive = np.where(order < ranking.cut, ordered, 0.0)
-        last = None if ranking.last is None else ranking.last[block]
-        out[at - start : block.stop - start] = area(positive, ordered - positive, last).T
+        if ranking.last is not None:
+            last = np.ones(order.shape, bool)
+            last[:, :-1] = ranking.last[block, -2::-1]
+        tp, fp = _at_group_ends(positive, last), _at_group_ends(ordered - positive, last)
+        gain, value = np.diff(tp, prepend=0.0), out[at - start : block.stop - start]
+        if statistic == "auc":
+            value[:] = (np.diff(fp, prepend=0.0) * (tp + tp - gain)).sum(axis=-1).T
+        else:  # added as by a walk
+            value[:] = np.cumsum(gain * (tp / np.maximum(tp + fp, TINY)), axis=-1)[..., -1].T
     return out
-
-
-def _area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
-    """Return twice the Mann-Whitney count along the last axis: weights in ascending order, `last` ends tie groups."""
-    tp, tn = _at_group_ends(positive, last), _at_group_ends(negative, last)
-    return np.asarray((np.diff(tp, prepend=0.0) * (tn + tn - np.diff(tn, prepend=0.0))).sum(axis=-1))
-
-
-def _precision_area(positive: np.ndarray, negative: np.ndarray, last: np.ndarray | None) -> np.ndarray:
-    """Return the sum of precisions at the positives; weights in ascending order."""
-    end = None
-    if last is not None:
-        end = np.ones(last.shape, bool)
-        end[..., :-1] = last[..., -2::-1]
-    tp, fp = _at_group_ends(positive[..., ::-1], end), _at_group_ends(negative[..., ::-1], end)
-    precision = tp / np.maximum(tp + fp, TINY)
-    return np.asarray(np.cumsum(np.diff(tp, prepend=0.0) * precision, axis=-1)[..., -1])  # added as by a walk
 
 
 def _at_group_ends(weights: np.ndarray, last: np.ndarray | None) -> np.ndarray:

@@ -4,33 +4,12 @@ from __future__ import annotations
 
 from .base import Metric, bound_metric, define, get_metric, metrics_of, never_chooses, score, traits_of
 from .calibration import calibration_intercept, calibration_slope, ici, observed_expected
-from .classes import (
-    accuracy,
-    balanced_accuracy,
-    error_rate,
-    f1,
-    mcc,
-    prior_error,
-    prior_in_order,
-    resolve_prior,
-    sensitivity,
-    specificity,
-)
-from .clinical import (
-    kappa,
-    negative_likelihood_ratio,
-    net_benefit,
-    npv,
-    positive_likelihood_ratio,
-    ppv,
-    precision,
-    recall,
-    youden,
-)
-from .curves import partial_auc, sensitivity_at, specificity_at
+from .classes import accuracy, balanced_accuracy, error_rate, f1, mcc, sensitivity, specificity
+from .clinical import kappa, negative_likelihood_ratio, npv, positive_likelihood_ratio, ppv, precision, recall, youden
+from .curves import net_benefit, partial_auc, sensitivity_at, specificity_at
 from .custom import as_metric
 from .numbers import brier, log_loss, mae, mse, r2, rmse, smoothed_error_rate
-from .priors import at_prior
+from .priors import at_prior, prior_error, prior_in_order, resolve_prior
 from .ranks import auc, auc_ovr, auc_ovr_weighted, average_precision, concordance
 from .sets import metric_set
 from .survival import survival_auc, survival_brier, survival_observed_expected, truncated_concordance, uno_concordance

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from cvstats._check import InputError, plain, show
-from cvstats.cube.arrays import class_names
-
-from .base import MADE, SHARE, Metric, Sums, define
+from .base import SHARE, Sums, define
 
 
 def class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
@@ -219,93 +213,3 @@ def mcc(sums: Sums, labels: Sums) -> Any:
     defined = spread > 0
     value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
     return np.where(total > 0, value, np.nan)
-
-
-def prior_error(prior: float | Mapping[Any, float]) -> Metric:
-    r"""Return the metric "error rate in a population whose class probabilities are known".
-
-    .. math:: \varepsilon = \sum_y P(Y = y) \, \hat\varepsilon_y
-
-    with the error of each class estimated from that class's samples alone. It is what to use when classes were sampled
-    separately, so that their ratio in the data says nothing about the population. It is no better than the prior that
-    you give, and undefined (NaN) when a class is absent.
-
-    Parameters
-    ----------
-    prior : dict or float
-        ``{label: probability}``; with two classes one of them is enough. A number is the probability of the *first*
-        class (the negative one of two), the paper's *c*. Probabilities that do not add up to 1, and labels that are not
-        classes of the cube, are errors.
-
-    Returns
-    -------
-    Metric
-        For `score` and every protocol, as any other metric.
-
-    References
-    ----------
-    Braga-Neto, Zollanvari, Dougherty (2014), doi:10.1093/bioinformatics/btu527, equation 14.
-
-    Examples
-    --------
-    >>> import cvstats as cs
-    >>> cube = cs.as_cube([[1], [0], [0], [0]], [1, 1, 0, 0])
-    >>> cs.score(cube, cs.prior_error({1: 0.1, 0: 0.9})).values
-    array([0.05])
-    """
-    try:
-        values = [float(value) for value in (prior.values() if isinstance(prior, Mapping) else [prior])]
-    except (TypeError, ValueError):
-        raise InputError(
-            f"`prior` must be {{label: probability}} or one number; got {prior!r}. Arrays go to separate_cv()."
-        ) from None
-    if not all(0 <= value <= 1 for value in values):
-        raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
-    given = dict(zip(map(plain, prior), values, strict=True)) if isinstance(prior, Mapping) else values[0]
-    return replace(MADE["prior_error"], bind=partial(_bind_prior, given))
-
-
-def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(p != code) & (y == code) for code in range(k)]
-
-
-_AT_PRIOR = _ERROR | _BY_CLASS | {"ingredients": _misses}
-MADE["prior_error"] = Metric("prior_error", **_AT_PRIOR, words="error rate at the given prior")
-
-
-def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
-    prior = resolve_prior(given, cube)
-    return replace(metric, formula=partial(_at_prior, prior), bind=None, prior=prior)
-
-
-def _at_prior(prior: tuple[float, ...], sums: Sums, labels: Sums) -> Any:
-    parts = [p * miss / count for p, miss, count in zip(prior, sums, labels[1:], strict=True)]
-    return np.sum(np.broadcast_arrays(*parts), axis=0)
-
-
-def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:
-    """Return the prior in the order of the cube's class codes."""
-    names = class_names(cube)
-    if names is None:
-        raise InputError("`prior` is for class labels, but the cube holds numbers.")
-    if not isinstance(prior, Mapping):
-        if len(names) != 2:
-            raise InputError(
-                f"`prior` must be {{label: probability}} for {len(names)} classes {show(names)}; got {prior!r}."
-            )
-        return (float(prior), 1.0 - float(prior))
-    return prior_in_order(prior, names)
-
-
-def prior_in_order(prior: Mapping[Any, float], names: Sequence[Any], argument: str = "prior") -> tuple[float, ...]:
-    """Return the probabilities of the classes `names`, in their order; with two classes one of them is enough."""
-    stray = [name for name in prior if name not in names]
-    if stray:
-        raise InputError(f"`{argument}` names {show(stray)}, not among the classes {show(names)}.")
-    absent = [name for name in names if name not in prior]
-    rest = 1.0 - sum(prior.values())
-    if len(absent) > (len(names) == 2):
-        raise InputError(f"`{argument}` lacks the classes {show(absent)}; give the probability of each.")
-    if abs(min(rest, 0.0) if absent else rest) > 1e-9:
-        raise InputError(f"`{argument}` must add up to 1; it adds up to {sum(prior.values()):g}.")
-    return tuple(float(prior.get(name, rest)) for name in names)

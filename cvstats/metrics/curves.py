@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from cvstats._check import InputError, is_number
 
@@ -151,3 +154,57 @@ def partial_auc(low: float, high: float) -> Metric:
         raise InputError(f"`low` must be below `high`; got {low!r} and {high!r}.")
     name, words = f"partial_auc({low:g}, {high:g})", f"partial AUC ({low:g} to {high:g})"
     return replace(MADE["partial_auc"], name=name, words=words, range=(0.0, ends[1] - ends[0]), at=ends)
+
+
+def net_benefit(threshold: float) -> Metric:
+    r"""Return the metric "net benefit of treating above a risk threshold".
+
+    .. math:: \frac{TP}{N} - \frac{FP}{N} \cdot \frac{t}{1 - t}
+
+    with a sample treated when its probability lies strictly above t: true positives are gained, false positives weigh
+    the odds of the threshold. Treating nobody has net benefit 0; compare with treating everybody too.
+
+    Parameters
+    ----------
+    threshold : float
+        The risk at which one is indifferent, strictly between 0 and 1.
+
+    Returns
+    -------
+    Metric
+        Called ``net_benefit(0.2)`` in results; for cubes of two classes that hold probabilities.
+
+    References
+    ----------
+    Vickers, Elkin (2006), doi:10.1177/0272989X06295361.
+
+    Examples
+    --------
+    >>> import cvstats as cs
+    >>> cube = cs.as_cube([[0.9], [0.4], [0.1], [0.3]], [1, 0, 0, 1])
+    >>> cs.score(cube, cs.net_benefit(0.2)).values
+    array([0.4375])
+    """
+    if not is_number(threshold) or not 0 < threshold < 1:
+        raise InputError(f"`threshold` must be a risk strictly between 0 and 1; got {threshold!r}.")
+    t = float(threshold)
+    return replace(
+        MADE["net_benefit"],
+        name=f"net_benefit({t})",
+        words=f"net benefit at {t:g}",
+        range=(-t / (1 - t), 1.0),
+        ingredients=partial(_benefit, t),
+        scale="unit",
+        at=(t,),
+    )
+
+
+def _benefit(threshold: float, y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
+    gain: Any = np.where(y == 1, 1.0, -threshold / (1 - threshold))
+    return [np.where(p > threshold, gain, 0.0)]
+
+
+MADE["net_benefit"] = Metric(
+    "net_benefit", "maximize", (-np.inf, 1.0), "mean", "probability", binary_only=True, monotone=1, words="net benefit",
+    curve="net_benefit",
+)  # fmt: skip

@@ -12,9 +12,9 @@ import numpy as np
 from cvstats._check import InputError, check_option
 
 from .base import DIRECTIONS, Metric, documented
+from .scoring import REASONS
 
 USES = ("any", "label", "score", "probability", "value", "margin", "survival")
-REQUIRES = ("", "classes", "positive", "negative", "spread", "pairs")
 
 
 def as_metric(
@@ -76,7 +76,7 @@ def as_metric(
     """
     check_option(direction, tuple(DIRECTIONS), "direction")
     check_option(uses, USES, "uses")
-    check_option(requires, REQUIRES, "requires")
+    check_option(requires, ("", *REASONS), "requires")
     low, high = (float(value) for value in range)
     if not low < high:
         raise InputError(f"`range` must be (low, high) with low < high; got {range!r}.")
@@ -101,30 +101,26 @@ def as_metric(
     return make if function is None else make(function)
 
 
-def _called(
-    function: Callable[..., float], weigh: str, timed: bool, label: Any, prediction: Any, weight: Any, event: Any = None
-) -> float:
-    more = {"event": event} if timed else {}
-    if weigh:
-        return function(label, prediction, **{weigh: weight}, **more)
-    return function(label, prediction, weight, **more)
-
-
 def _weighted(function: Callable[..., float]) -> Callable[..., float]:
     """Return a function of label, prediction, weight and event, or refuse one that cannot weigh."""
     try:
         takes = inspect.signature(function)
     except (TypeError, ValueError):  # some compiled functions do not tell
-        return functools.partial(_called, function, "", False)
-    timed = "event" in takes.parameters
-    if "sample_weight" in takes.parameters:
-        return functools.partial(_called, function, "sample_weight", timed)
+        return functools.partial(_called, function, ())
+    named = tuple(name for name in ("sample_weight", "event") if name in takes.parameters)
     try:
-        takes.bind(0, 0, 0, **({"event": 0} if timed else {}))
+        takes.bind(*[0] * (2 if "sample_weight" in named else 3), **dict.fromkeys(named, 0))
     except TypeError as error:
         raise InputError(
             f"`function` must be callable as f(label, prediction, weight), since draws are weights; {error}."
             " One that cannot weigh can repeat: "
             "lambda y, p, w: f(np.repeat(y, w.astype(int)), np.repeat(p, w.astype(int)))."
         ) from None
-    return functools.partial(_called, function, "", timed)
+    return functools.partial(_called, function, named)
+
+
+def _called(
+    function: Callable[..., float], named: tuple[str, ...], label: Any, prediction: Any, weight: Any, event: Any = None
+) -> float:
+    more = {name: value for name, value in (("sample_weight", weight), ("event", event)) if name in named}
+    return function(label, prediction, *(() if "sample_weight" in named else (weight,)), **more)

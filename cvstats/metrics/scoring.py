@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 BLOCK = 1_000_000  # predictions at a time, so that extra memory stays far below the cube's own
 COUNTED = 8192  # largest sum of case weights that are counts; rounding then stays below 1e-12 of the largest loss
-REASONS = {
-    "classes": "needs every class to be present",
+REASONS = {  # what a metric may require of labels, the strongest last
     "positive": "needs positives",
     "negative": "needs negatives",
+    "classes": "needs every class to be present",
     "spread": "needs labels that vary",
     "pairs": "needs comparable pairs",
 }

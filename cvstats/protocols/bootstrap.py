@@ -243,7 +243,7 @@ def bbc(
         subgroup=subgroup, listed=isinstance(metric, (list, tuple)),
     )  # fmt: skip
 
-    out = map_batches(lambda part, _: assemble(bootstrap_run(part, asked), part, asked, "bbc"), cube)
+    out = map_batches(lambda part: assemble(bootstrap_run(part, asked), part, asked, "bbc"), cube)
     given = {"draws": draws, "times": times, "rng": rng, "level": level, "ties": ties, "strata": strata}
     return finished("bbc", asked, out, cube, **given)
 
@@ -282,7 +282,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run
     else:
         draws = given_draws(asked.draws, cube)
     if asked.anchored:  # they are used more than once
-        draws.remembered()
+        draws = draws.remembered()
     out = decide(by, data, draws, rules, judging=asked.simple, anchored=asked.anchored)
     scores, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
     choice = choose(out.problem, scores, by.direction, rules.select, error)
@@ -361,7 +361,7 @@ def _case(
         within=within_folds(cube, out.problem, choice.index) if lifted else np.nan,
         **own,
     )
-    return Case(evidence, verdict.value, pooled, verdict.anchor, verdict.everywhere, verdict.kept)
+    return Case(evidence, verdict, pooled)
 
 
 def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Dataset:
@@ -377,16 +377,16 @@ def assemble(run: Run, cube: xr.DataArray, asked: Request, method: str) -> xr.Da
         asked.notes.append(f"{out.n_redrawn} of {total} draws were unusable and drawn again")
     made, intervals = [], []
     for case in run.cases if run.subgroup is None else run.cases[::2]:
-        evidence = case.evidence
+        evidence, verdict = case.evidence, case.verdict
         limits, interval, note = interval_limits(asked.interval, evidence, asked.level, alone=not asked.listed)
         asked.notes.extend([note] if note else [])
         cell: dict[str, Any] = {"estimate": evidence.estimate, "naive": evidence.naive}
         cell["optimism"] = evidence.metric.optimism(case.pooled, evidence.estimate)
-        cell |= {"n_draws": int((~np.isnan(case.value)).sum()), **limits}
+        cell |= {"n_draws": int((~np.isnan(verdict.value)).sum()), **limits}
         if asked.keep_draws:
-            cell["draw_estimate"] = case.value
+            cell["draw_estimate"] = verdict.value
         if asked.anchored:
-            cell |= {"draw_anchor": case.anchor} if asked.keep_draws else {}
+            cell |= {"draw_anchor": verdict.anchor} if asked.keep_draws else {}
             cell["bbc_plain"] = evidence.bbc
         made.append(cell)
         intervals.append(interval)

@@ -210,7 +210,7 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
         anchor = out.value if fixed else np.full(len(out.value), np.nan)
         if decided:
             anchor = _anchor(run, asked) if out.anchor is None else out.anchor
-        cases = [replace(case, anchor=anchor)]
+        cases = [replace(case, verdict=replace(case.verdict, anchor=anchor))]
     cases = [replace(case, pooled=case.evidence.naive) for case in cases]
     if not decided:
         return cases
@@ -219,7 +219,7 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
     if estimator == "bbc_cross_repeat":
         gaps = _cross_repeat(run, cube.sizes["repeat"], asked, rules)
         return [_estimated(case, _anchored(case.evidence, gap)) for case, gap in zip(cases, gaps, strict=True)]
-    anchored = [_anchored(case.evidence, case.value - case.anchor) for case in cases]
+    anchored = [_anchored(case.evidence, case.verdict.value - case.verdict.anchor) for case in cases]
     if inner is not None:
         smooth = _smoothed_ncv(cube, inner, run, asked)
         if np.isnan(smooth).any():

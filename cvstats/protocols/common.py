@@ -12,7 +12,7 @@ import xarray as xr
 from cvstats._check import warn
 from cvstats.cube.arrays import coverage, problem_on
 from cvstats.intervals import Evidence
-from cvstats.judge import Decision, Outcome, Rules, decide
+from cvstats.judge import Decision, Outcome, Rules, Verdict, decide
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, never_chooses, score
 from cvstats.resample import Draws, make_draws
@@ -42,11 +42,8 @@ class Case:
     """How one metric judges, draw by draw and in the end."""
 
     evidence: Evidence
-    value: np.ndarray  # (draw,) NaN where undefined
+    verdict: Verdict
     pooled: float  # the naive value when samples are pooled, which optimism is measured from
-    anchor: np.ndarray  # (draw,) the decision on all samples, on the same
-    everywhere: np.ndarray  # (draw,) each draw's decision on all samples
-    kept: np.ndarray  # (draw,) the decision on all samples, in the draw
 
 
 def warn_once(function: str, notes: list[str]) -> None:
@@ -69,21 +66,28 @@ def final_choice(
     average: str = "pooled",
     select: Select | Mixture = select_best,
     scores: xr.DataArray | np.ndarray | None = None,
-    std_error: np.ndarray | None = None,
-    known: Problem | None = None,
 ) -> Choice:
-    """Return the winner on all data of a cube without batch dims; ties go to the first configuration.
-
-    What is `known` of missing predictions need not be found again, and likewise the scores. A mixture has no name.
-    """
+    """Return the winner on all data of a cube without batch dims; ties go to the first configuration."""
     if metric.target is not None:
         raise never_chooses(metric)
-    known = known or coverage(cube)
-    values = score(cube, metric, average=average) if scores is None else scores
-    if std_error is None and needs_std_error(select):
+    values, std_error = score(cube, metric, average=average) if scores is None else scores, None
+    if needs_std_error(select):
         draws = make_draws(cube, metric, SE_DRAWS, 0, None)
         std_error = np.sqrt(decide(metric, problem_on(cube, metric), draws, Rules(ties="first")).score_variance)
-    return choose(known, values, metric.direction, select, std_error)
+    return choose(coverage(cube), values, metric.direction, select, std_error)
+
+
+def chosen_by(out: Outcome, by: Metric, rules: Rules, scores: Any = None) -> tuple[Choice, Decision]:
+    """Return the winner on all data, by what draws know of it, and the decision that it makes or that was mixed."""
+    own = out.score if scores is None else scores
+    choice = choose(out.problem, own, by.direction, rules.select, np.sqrt(out.score_variance))
+    return choice, Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+
+
+def claimed(metric: Metric, estimate: float, choice: Choice) -> dict[str, Any]:
+    """Return an estimate beside what the winner on all data claims."""
+    optimism = metric.sign * (choice.value - estimate)
+    return {"estimate": estimate, "naive": choice.value, "optimism": optimism, "selected": choice.label}
 
 
 def counted(scores: xr.DataArray, choice: Choice) -> dict[str, int]:

@@ -20,7 +20,7 @@ from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
-from cvstats.select import Select, needs_std_error, select_best
+from cvstats.select import Select, choose, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, finished
 from .common import final_choice, warn_once
@@ -107,11 +107,11 @@ def bbcd(
         (found,), found, draws, times, strata, check_level(level), get_method(interval), rules, keep_draws, notes
     )
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         race = Race(part, found, select, timetable(part))
         alive, replay = race.replay(race.draws(part, None, asked.times, rules.seed, strata), threshold, least)
         kept = part.isel(configuration=alive)
-        run = bootstrap_run(kept, asked, None if own is None else own.isel(configuration=alive))
+        run = bootstrap_run(kept, asked, own.isel(configuration=alive))
         out = assemble(run, kept, asked, "bbcd")
         full = final_choice(part, found, select=select, scores=own)
         cost = found.sign * (full.value - run.choice.value)
@@ -182,7 +182,7 @@ def drop_configurations(
     least = check_count(min_predictions, "min_predictions", minimum=0)
     times, seed = check_count(times, "times"), entropy(rng)
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         race = Race(part, found, select)
         alive = race.trained.all(axis=0)
         if not alive.any():
@@ -336,13 +336,11 @@ class Race:
         """Return the configuration that `select` takes on the predictions so far."""
         scores, error = np.full((2, len(data.eligible)), np.nan)
         scores[data.eligible] = plain
-        if np.isnan(scores).all():
+        if np.isnan(plain).all():
             return -1
-        needed = needs_std_error(self.select)
-        if needed:
+        if needs_std_error(self.select):
             error[data.eligible] = np.nanstd(scored(self.metric, data, draws)[1][0], axis=0, ddof=1)
-        given = {"std_error": error if needed else None, "complexity": data.complexity}
-        return int(self.select(scores, direction=self.metric.direction, **given))
+        return choose(data, scores, self.metric.direction, self.select, error).index
 
 
 def _check_threshold(threshold: object) -> float:

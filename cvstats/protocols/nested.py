@@ -17,7 +17,7 @@ from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import REASONS, fold_scores, repeat_averages
 from cvstats.select import select_best
 
-from .common import final_choice, fold_names, said, warn_once
+from .common import claimed, final_choice, fold_names, said, warn_once
 from .registry import needs_folds, protocol
 from .tuning import combined_score, eligible
 
@@ -120,11 +120,7 @@ def ncv(
     asked = _Asked(bound, average, undefined, bound.direction if inner is not None else criterion_direction)
     notes: list[str] = []
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        assert own is not None
-        return _one(part, own, asked, notes)
-
-    out = listened(notes, lambda: map_batches(one, cube, chooser))
+    out = listened(notes, lambda: map_batches(lambda part, own: _one(part, own, asked, notes), cube, chooser))
     warn_once("ncv", notes)
     kind = {"inner_kind": inner_kind} if criterion is None else {"criterion_direction": criterion_direction}
     call = call_text("ncv", metric=bound.name, **kind, average=average, undefined=said(undefined))
@@ -172,16 +168,12 @@ def _one(cube: xr.DataArray, chooser: xr.DataArray, asked: _Asked, notes: list[s
     else:
         estimate = combined_score(cube, metric, folds, chosen)
     overall = score(cube, metric, average=average, undefined=asked.undefined if average == "fold" else "nan")
-    final = final_choice(cube, metric, scores=overall)
     names, several = cube["configuration"].values, "repeat" in cube.dims
     table = {"fold_estimate": each, "selected_fold": names_of(names, chosen)}
     variables = {
-        "estimate": estimate,
+        **claimed(metric, estimate, final_choice(cube, metric, scores=overall)),
         **{name: (("outer_fold", "repeat"), v) if several else ("outer_fold", v[:, 0]) for name, v in table.items()},
         "win_rate": ("configuration", np.bincount(chosen[chosen >= 0], minlength=len(names)) / chosen.size),
-        "naive": final.value,
-        "optimism": metric.sign * (final.value - estimate),
-        "selected": final.label,
         **({"n_folds": int(used.sum())} if skip and average == "fold" else {}),
     }
     coords = {"outer_fold": folds} | {

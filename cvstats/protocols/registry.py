@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,22 +49,14 @@ class Protocol:
     chooses: str
     judges: str
     remark: str = ""
-    applies: Callable[[xr.DataArray, Metric], str | None] = always  # None, or the reason why not
+    applies: Callable[[xr.DataArray, Metric], str | None] = field(default=always, kw_only=True)  # None, or why not
 
 
 # by the value of the coordinate `method`; complete once every protocol is imported: see `cvstats.protocols.PROTOCOLS`
 PROTOCOLS: dict[str, Protocol] = {}
 
 
-def protocol(
-    method: str,
-    words: str,
-    chooses: str,
-    judges: str,
-    remark: str = "",
-    *,
-    applies: Callable[[xr.DataArray, Metric], str | None] = always,
-) -> Callable[[Function], Function]:
-    """Declare what is said about results called `method`, above the function that returns them."""
-    PROTOCOLS[method] = Protocol(words, chooses, judges, remark, applies)
+def protocol(method: str, *said: str, **traits: Any) -> Callable[[Function], Function]:
+    """Declare above a function what is said about its results, called `method`: what a `Protocol` takes."""
+    PROTOCOLS[method] = Protocol(*said, **traits)
     return lambda function: function

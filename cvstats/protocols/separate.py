@@ -11,11 +11,11 @@ import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, Rng, check_level, entropy, show
-from cvstats._results import QUALIFIERS, call_text, describe, result
+from cvstats._results import call_text, describe, result
 from cvstats.cube.arrays import check_cube, class_names, map_batches, problem_on, surveyed
 from cvstats.intervals import check_times
 from cvstats.judge import scored
-from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior
+from cvstats.metrics import Metric, bound_metric, get_metric, prior_error, resolve_prior, score
 from cvstats.resample import Bootstrap, Given, codes_of
 
 from .common import warn_once
@@ -247,7 +247,7 @@ def prior_curve(
         raise InputError(f"`prior` must be an array of probabilities for a curve; got {prior!r}. Use separate_cv().")
     try:
         same = replace(get_metric(metric), bind=None)  # what binding has to say was said above
-        classical = _estimates(cube, same, level=level, times=None, rng=0, method=method, classical=True)["estimate"]
+        classical = score(own_partner(cube), same)
     except PartnerError:
         classical = out["estimate"].isel(prior=0) * np.nan
     out.attrs["call"] = call_text("prior_curve", prior=_shown(prior), level=level, times=times)
@@ -329,12 +329,12 @@ def _estimates(
     *,
     prior: Any = None,
     level: float,
-    times: int | None,
+    times: int,
     rng: Rng,
     method: str,
     classical: bool = False,
 ) -> xr.Dataset:
-    """Return class errors and their average under each prior; without `times` no limits."""
+    """Return class errors and their average under each prior."""
     level, loss, names = check_level(level), get_metric(metric), class_names(cube)
     if names is None:
         raise InputError("class errors are for class labels, but the cube holds numbers. Use cv() or winner().")
@@ -344,14 +344,12 @@ def _estimates(
             f"the samples of a class; got {loss.name!r}."
         )
     table = None if prior is None else prior_table(prior, cube, names)
-    if times is not None:
-        times = check_times(times, level, "percentile")
-    seed = entropy(rng)
+    times, seed = check_times(times, level, "percentile"), entropy(rng)
     notes = [NO_PRIOR] if prior is None and not classical else []
     bound = bound_metric(loss, own_partner(cube) if classical else cube, notes, any_cube=True)
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
-        errors = class_errors(own_partner(part) if classical else part, bound, names, times or 0, seed)
+    def one(part: xr.DataArray) -> xr.Dataset:
+        errors = class_errors(own_partner(part) if classical else part, bound, names, times, seed)
         classes = np.array(names, dtype=object)
         out = _summary(errors, classes, table, level, wilson=binary(bound), classical=classical, notes=notes)
         return out.assign_coords(configuration=part["configuration"].variable)
@@ -359,9 +357,9 @@ def _estimates(
     out = map_batches(one, cube)
     warn_once(method, notes)
     call = call_text(method, prior=_shown(prior), level=level, times=times)
-    limits = (level, "wilson" if binary(bound) else "percentile") if times else (np.nan, "none")
-    labels: dict[str, Any] = dict(zip(QUALIFIERS, (method, bound.name, *limits), strict=True))
-    out = result(out, **labels, call=call, cube=cube).assign_coords(label_class=np.array(names))
+    interval = "wilson" if binary(bound) else "percentile"
+    out = result(out, method=method, metric=bound.name, conf_level=level, interval=interval, call=call, cube=cube)
+    out = out.assign_coords(label_class=np.array(names))
     if table is None:
         return out
     curve = table.curve
@@ -404,15 +402,15 @@ def _summary(
     notes: list[str],
 ) -> xr.Dataset:
     """Return estimates and limits of one cube without batch dims."""
-    times, few = len(errors.by_class) - 1, errors.size < FEW
+    few = errors.size < FEW
     tails = [(1 - level) / 2, (1 + level) / 2, 1 - level, level]
     point, spread, *limits = _described(errors.by_class, tails)
-    if wilson and times:
+    if wilson:
         limits = [_wilson(point, spread, errors.size, tail) for tail in tails]
     by_class = point, np.stack(limits)
     flat = (spread == 0) & (not wilson)
     still = ~few & flat.all(axis=0)
-    if times and few.any():
+    if few.any():
         notes.append(f"classes {show(names[few])} have fewer than {FEW} samples, so limits are NaN")
     elif still.any():
         notes.append(
@@ -426,7 +424,7 @@ def _summary(
         weights: Any = [] if priors is None else priors.weights  # a class of prior 0 may have no error
         at_priors = [errors.by_class[..., row > 0] @ row[row > 0] for row in weights] or [errors.overall]
         point, spread, *limits = _described(np.stack(at_priors, axis=-1), tails)
-        if wilson and times:
+        if wilson:
             rows = [errors.share] if priors is None else priors.weights
             limits = point + np.stack([_joined(*by_class, row, tails) for row in rows], axis=-1)
         ends = np.where(few.any() | ((spread == 0) & (not wilson)), np.nan, limits)
@@ -435,9 +433,7 @@ def _summary(
             variables[name] = (("configuration", "prior"), v) if curve else ("configuration", v[:, 0])
     if classical:
         variables["class_prior"] = ("label_class", errors.share)
-    if times:
-        return xr.Dataset({**variables, "n_draws": times})
-    return xr.Dataset({name: v for name, v in variables.items() if name in ("class_error", "estimate", "class_prior")})
+    return xr.Dataset({**variables, "n_draws": len(errors.by_class) - 1})
 
 
 def _joined(point: np.ndarray, limits: np.ndarray, weight: np.ndarray, tails: Sequence[float]) -> np.ndarray:
@@ -451,11 +447,8 @@ def _joined(point: np.ndarray, limits: np.ndarray, weight: np.ndarray, tails: Se
 
 
 def _described(table: np.ndarray, tails: Sequence[float]) -> list[np.ndarray]:
-    """Return the first row (all samples), and the spread and quantiles of the others (draws); NaN without any."""
-    point, drawn = table[0], table[1:]
-    if not len(drawn):
-        return [point, *[np.full(point.shape, np.nan)] * (1 + len(tails))]
-    return [point, drawn.std(axis=0, ddof=1), *np.quantile(drawn, tails, axis=0)]
+    """Return the first row (all samples), and the spread and quantiles of the others (draws)."""
+    return [table[0], table[1:].std(axis=0, ddof=1), *np.quantile(table[1:], tails, axis=0)]
 
 
 @dataclass(frozen=True)
@@ -488,8 +481,7 @@ def class_errors(cube: xr.DataArray, metric: Metric, names: list[Any], times: in
     weight = cube["weight"].values if "weight" in cube.coords else np.ones(len(code))
     share = np.bincount(code, weight, minlength=len(names)) / weight.sum()
     strata = np.unique(code, return_inverse=True)[1]
-    everything = Given(np.ones((1, len(code)), np.int32))
-    draws = [everything, *([Bootstrap(len(code), times, seed, group=group, strata=strata)] if times else [])]
+    draws = Given(np.ones((1, len(code)), np.int32)), Bootstrap(len(code), times, seed, group=group, strata=strata)
     data = problem_on(cube, metric, compete=False)
     losses = [metric, *(within_class(metric, number) for number in range(len(names)))]
     overall, *each = (np.concatenate(scored(loss, data, *draws)[1]) for loss in losses)

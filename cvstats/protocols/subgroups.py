@@ -90,8 +90,8 @@ def differences(pairs: Iterable[Sequence[Case]], level: float, small: np.ndarray
     for (own, others), few in zip(pairs, small, strict=True):
         gap = np.nan if few else own.evidence.estimate - others.evidence.estimate
         tuned = constants(own.evidence)
-        variance = tuned.kappa * variance_of(own.kept - others.kept)
-        error = np.sqrt(variance + tuned.psi * variance_of(own.everywhere - others.everywhere))
+        variance = tuned.kappa * variance_of(own.verdict.kept - others.verdict.kept)
+        error = np.sqrt(variance + tuned.psi * variance_of(own.verdict.everywhere - others.verdict.everywhere))
         df = own.evidence.n + others.evidence.n - 1
         half = float(stdtrit(df, (1 + level) / 2)) * error
         p = 2 * float(stdtr(df, -abs(gap / error))) if error > 0 else np.nan

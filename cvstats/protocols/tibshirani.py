@@ -13,7 +13,7 @@ from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.base import check_average
 from cvstats.metrics.scoring import fold_scores
 
-from .common import final_choice, said
+from .common import claimed, final_choice, said
 from .registry import needs_folds, protocol
 
 
@@ -71,8 +71,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
     check_average("fold", undefined)
     by_fold = fold_scores(cube, bound, undefined)
 
-    def one(part: xr.DataArray, own: xr.DataArray | None) -> xr.Dataset:
-        assert own is not None
+    def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
         if undefined == "skip":
             values = values[:, ~np.isnan(values).all(axis=0)]
@@ -81,14 +80,8 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
         performance = bound.sign * values[choice.eligible]
         mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
         bias = float(np.mean(performance.max(axis=0) - mine)) if choice.index >= 0 else np.nan
-        estimate = choice.value - bound.sign * bias
-        variables = {
-            "estimate": estimate,
-            "naive": choice.value,
-            "optimism": bound.sign * (choice.value - estimate),
-            "selected": choice.label,
-        }
-        return xr.Dataset(variables | ({"n_folds": values.shape[1]} if undefined == "skip" else {}))
+        claim = claimed(bound, choice.value - bound.sign * bias, choice)
+        return xr.Dataset(claim | ({"n_folds": values.shape[1]} if undefined == "skip" else {}))
 
     out = map_batches(one, cube, by_fold)
     if undefined == "skip" and bool(out["estimate"].isnull().any()):

@@ -13,14 +13,14 @@ from cvstats._check import InputError, check_option
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
 from cvstats.cube.arrays import check_cube, map_batches
-from cvstats.judge import Decision, Rules, Setting, decide, verdicts
+from cvstats.judge import Rules, Setting, decide, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.metrics import Metric, bound_metric, metrics_of, score
 from cvstats.metrics.scoring import fold_scores
 from cvstats.resample import Given, make_draws
 from cvstats.select import Mixture, Select, needs_std_error, select_best
 
-from .common import SE_DRAWS, counted, decided_on, final_choice, said, warn_once
+from .common import SE_DRAWS, chosen_by, claimed, counted, decided_on, final_choice, said, warn_once
 from .registry import needs_repeats, protocol
 
 
@@ -79,13 +79,9 @@ def cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled", und
     error.attrs["long_name"] = "standard error of the mean over folds, as if folds were independent"
     variables = {"estimate": estimate.drop_vars("metric"), "std_error": error.drop_vars("metric", errors="ignore")}
     out = xr.Dataset(variables)
-    return result(
-        out.reset_coords("n_folds") if undefined == "skip" else out,
-        method="cv",
-        metric=found.name,
-        call=call_text("cv", metric=found.name, average=average, undefined=said(undefined)),
-        cube=cube,
-    )
+    out = out.reset_coords("n_folds") if undefined == "skip" else out
+    call = call_text("cv", metric=found.name, average=average, undefined=said(undefined))
+    return result(out, method="cv", metric=found.name, call=call, cube=cube)
 
 
 @protocol(
@@ -204,9 +200,7 @@ def _decided(
     if needs_std_error(rules.select):
         draws = make_draws(cube, stand_in(by, metrics, rules.adjust), SE_DRAWS, 0, None)
         out = replace(out, score_variance=decide(by, data, draws, scoring, judging=False).score_variance)
-    own, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
-    choice = final_choice(cube, by, select=rules.select, scores=own, std_error=error, known=out.problem)
-    final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])
+    choice, final = chosen_by(out, by, rules, scores)
     judged = verdicts(metrics, Setting(out.problem, everything, everything), out.decision, final, rules)
     return [row[0].naive for row in judged.each], {"selected": choice.label, **decided_on(judged.final)}
 
@@ -260,25 +254,12 @@ def cvm_cv(cube: xr.DataArray, metric: str | Metric, *, average: str = "pooled")
             f"{cube.sizes.get('repeat', 1)}. Use winner() or bbc() for one."
         )
 
-    def one(part: xr.DataArray, _: xr.DataArray | None) -> xr.Dataset:
+    def one(part: xr.DataArray) -> xr.Dataset:
         choice = final_choice(part.isel(repeat=[0]), found, average=average)
         scores = score(part.isel(repeat=slice(1, None)), found, average=average)
         estimate = float(scores[choice.index]) if choice.index >= 0 else np.nan
-        final = final_choice(part, found, average=average)
-        return xr.Dataset(
-            {
-                "estimate": estimate,
-                "naive": final.value,
-                "optimism": found.sign * (final.value - estimate),
-                "selected": final.label,
-                "selected_first": choice.label,
-            }
-        )
+        claim = claimed(found, estimate, final_choice(part, found, average=average))
+        return xr.Dataset({**claim, "selected_first": choice.label})
 
-    return result(
-        map_batches(one, cube),
-        method="cvm_cv",
-        metric=found.name,
-        call=call_text("cvm_cv", metric=found.name, average=average),
-        cube=cube,
-    )
+    call = call_text("cvm_cv", metric=found.name, average=average)
+    return result(map_batches(one, cube), method="cvm_cv", metric=found.name, call=call, cube=cube)

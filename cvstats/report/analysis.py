@@ -26,7 +26,7 @@ from cvstats.protocols.optimism import Tables, curve_of, score_tables
 from cvstats.protocols.separate import prior_curve, prior_reweighted_cv, separate_cv
 from cvstats.protocols.tibshirani import tt
 from cvstats.protocols.tuned import cvm_cv, cvt
-from cvstats.resample import Bootstrap, Draws, Part, make_draws
+from cvstats.resample import Draws, Part, make_draws
 from cvstats.tables.words import level_words, limits_text, number, places_of, printable, spread_of
 
 from .design import Design, design_of
@@ -163,7 +163,7 @@ class Analysis:
         return self.draws.strata is not None
 
     @cached_property
-    def draws(self) -> Bootstrap:
+    def draws(self) -> Draws:
         """The bootstrap that all parts share."""
         return make_draws(self.cube, self.metric, self.times, self.seed, "auto").remembered()
 

@@ -281,22 +281,24 @@ def test_next_to_1_little_is_corrected_by_the_negatives_of_each_level_and_batch(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="not in the sdist")
-@pytest.mark.parametrize("design", ["good", "weak"])
-def test_corrected_is_nearer_the_truth_than_naive_at_every_point(design, monkeypatch):
-    """By mean absolute error at each rate, but for chance; the table of the caveats has more designs."""
+def test_corrected_is_nearer_the_truth_than_naive_at_every_point(monkeypatch):
+    """By mean absolute error at each rate: over all designs, and beyond chance in those whose curves do not cross."""
     monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks.roc_error import run
+    from benchmarks.roc_error import DESIGNS, run, together
 
-    found = run(design, 60)
-    away = {name: np.abs(found[name])[:, 1:100] for name in ("naive", "corrected")}
-    gap = away["corrected"] - away["naive"]
-    mean, error = gap.mean(axis=0), gap.std(axis=0, ddof=1) / 60**0.5
-    assert (mean <= 2.5 * error).all()
-    assert (mean < 0).mean() > 0.9
-    assert away["corrected"].mean() < 0.85 * away["naive"].mean()
-    assert abs(found["corrected"].mean()) < 0.25 * found["naive"].mean()
-    assert found["covered"][:, 1:96].mean(axis=0).min() > 0.85
-    assert found["band"].all(axis=1).mean() > 0.95
+    every = {design: run(design, 30) for design in DESIGNS}
+    mean, error = together(list(every.values()))
+    assert (mean < 0).all()  # at all 99 rates; the margin of 200 repetitions is 2.4 standard errors
+    assert (mean < -2 * error).mean() > 0.9
+    for design in ("good", "weak"):
+        found = every[design]
+        mean, error = together([found])
+        assert (mean <= 2.5 * error).all()
+        assert (mean < 0).mean() > 0.9
+        assert np.abs(found["corrected"]).mean() < 0.85 * np.abs(found["naive"]).mean()
+        assert abs(found["corrected"].mean()) < 0.25 * found["naive"].mean()
+        assert found["covered"][:, 1:96].mean(axis=0).min() > 0.8
+        assert found["band"].all(axis=1).mean() > 0.95
 
 
 class TestSurvival:
