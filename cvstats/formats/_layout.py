@@ -113,11 +113,9 @@ class Layout:
             fits = ((p, s) for p in patterns for s in spellings if re.fullmatch(p, s, re.IGNORECASE))
             for pattern, spelled in fits:
                 begin = literal(pattern)
-                meant = next(
-                    (s for s in (begin + spelled[len(begin) :], spelled.lower()) if re.fullmatch(pattern, s)), ""
-                )
-                if meant:
-                    out[name] = meant
+                meant = begin + spelled[len(begin) :], spelled.lower()
+                if right := [written for written in meant if re.fullmatch(pattern, written)]:
+                    out[name] = right[0]
                     break
         return out
 

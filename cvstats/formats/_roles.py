@@ -48,9 +48,8 @@ NAMING = ("sample", "configuration", "repeat", "fold", "group")
 PROBABILITY = re.compile(r"prob", re.IGNORECASE)
 # what else predictions are saved with: columns called pred_<one of these> are no configurations
 BESIDE = {"class", "label", "score", "raw", "low", "lower", "high", "upper", "mean", "median", "std", "sd", "se", "var"}
-BESIDE |= (
-    {"error", "binary", "time", "rank", "id", "fold", "train", "test", "val"} | PARTS["prediction"] | WORDS["label"]
-)
+BESIDE |= {"error", "binary", "time", "rank", "id", "fold", "train", "test", "val"}
+BESIDE |= PARTS["prediction"] | WORDS["label"]
 
 
 def parts_of(name: str) -> list[str]:
@@ -140,11 +139,8 @@ def advice(columns: Sequence[str]) -> dict[str, Any]:
 def missing_roles(columns: Sequence[str]) -> dict[str, str]:
     """Return what names configurations and repeats in a long table that calls them otherwise."""
     found = _named([name for name in columns if name != ROW_NAMES])[0]
-    return {
-        role: found[role]
-        for role in ("configuration", "repeat")
-        if plain(found.get(role, role)) in WORDS[role] - {role}
-    }
+    likely = {role: found[role] for role in ("configuration", "repeat") if role in found}
+    return {role: name for role, name in likely.items() if plain(name) in WORDS[role] - {role}}
 
 
 def _named(columns: list[str]) -> tuple[dict[str, Any], dict[str, list[str]]]:

@@ -99,11 +99,8 @@ def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) 
     flat = np.asarray(labels)
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
     taken = {key for where in found.values() for key in where}
-    others = {
-        key or hints.name: unmasked(array)
-        for key, array in arrays.items()
-        if key not in taken and not INDICES.fullmatch(key)
-    }
+    rest = [key for key in arrays if key not in taken and not INDICES.fullmatch(key)]
+    others = {key or hints.name: unmasked(arrays[key]) for key in rest}
     predictions, names, classes, notes = given.get("prediction"), given.get("configuration"), given.get("classes"), []
     if predictions is None:
         predictions, names = _stacked(others, len(flat), name), list(others)
