@@ -199,7 +199,7 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     draws = make_draws(cube, needs, asked.times, asked.rules.seed, asked.strata, check, ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
-    if best < 0 or not len(place):
+    if best < 0 or not len(place) or not len(evidence.chosen):
         return (np.nan,) * 4
     chosen, wins = worth[place], None if evidence.wins is None else out.win_rate[data.eligible]
     regret = [float(np.mean(asked.metrics[0].optimism(worth[best], some))) for some in (evidence.chosen, chosen)]
