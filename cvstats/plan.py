@@ -101,7 +101,7 @@ def precision_plan(
     >>> import cvstats as cs
     >>> plan = cs.precision_plan(cs.simulate_cube(100, 20, rng=1), "accuracy", n=[50, 100, 400], rng=1)
     >>> plan.width.values.round(2)
-    array([0.32, 0.22, 0.11])
+    array([0.31, 0.22, 0.1 ])
     """
     check_form(cube)
     wanted = _counts(n, "n")
