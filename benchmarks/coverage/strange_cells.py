@@ -1,9 +1,9 @@
 """The cells of the study of strange designs, split once into tuning and validation by generator and by learner.
 
 Constants come from the tuning cells only. No generator and no learner of one set is used in the other. A few cells more
-(`fresh`) have generators and learners that neither set has, small N and steep learning curves; more (`last`) have
-scikit-learn's learners, and were made when nothing was left to tune; others (`pairs`) ask how wide limits of concordance
-have to be. Nothing was tuned on these.
+(`fresh`) have generators and learners that neither set has, small N and steep learning curves; seventeen (`last`) have
+scikit-learn's learners and were made when nothing was left to tune; others (`pairs`) ask how wide limits of
+concordance have to be. Nothing was tuned on these.
 """
 
 from __future__ import annotations
