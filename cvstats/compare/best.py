@@ -70,7 +70,8 @@ def best_set(
     Dataset
         Over ``configuration``: ``estimate`` (score), ``difference`` (to the best score, in the metric's unit, never
         better than 0), ``std_error`` (of the difference), ``statistic`` (T), ``p_value`` (adjusted for all comparisons)
-        and ``in_set`` (p above 1 - level; all where nothing can be tested). Also ``selected`` (the best), ``n_set`` and ``n_draws``.
+        and ``in_set`` (p above 1 - level; all where nothing can be tested). Also ``selected`` (the best), ``n_set`` and
+        ``n_draws``.
 
     Notes
     -----
