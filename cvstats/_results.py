@@ -160,7 +160,7 @@ def _canonical(values: np.ndarray) -> np.ndarray:
         return values if kind in "biu" else values.astype(str)
     if values.dtype == "<f8" and values.min(initial=1.0) > 0:
         return np.ascontiguousarray(values)
-    out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
+    out = np.asarray(np.add(values, 0.0, dtype="<f8", order="C"))
     if np.isnan(out.min(initial=0.0)):
         out[np.isnan(out)] = np.nan
     return out
