@@ -119,8 +119,9 @@ def cube_hash(cube: xr.DataArray) -> str:
         parts.append(([dim], names[place]))
     for name in (name for name in HASHED if name in known):
         along = sorted(known[name].dims, key=str)
-        some = known[name].isel(order, missing_dims="ignore") if order else known[name]
-        values = some.transpose(*along).values if some.ndim > 1 else some.values
+        values = known[name].transpose(*along).values if len(along) > 1 else known[name].values
+        for dim in order.keys() & set(along):  # not by isel, which fails for text that pandas holds
+            values = values.take(order[dim], along.index(dim))
         for axis in reversed(range(values.ndim)):
             if along[axis] != "sample" and (values == values.take([0], axis)).all():  # folds that repeats share
                 values, along = values.take(0, axis), along[:axis] + along[axis + 1 :]
@@ -147,7 +148,7 @@ def cube_hash(cube: xr.DataArray) -> str:
 
 def _canonical(values: np.ndarray) -> np.ndarray:
     """Return values in the one form that is hashed: doubles with one zero and one NaN if exact, truth values, text."""
-    if values.dtype.kind == "O":
+    if values.dtype.kind in "OT":  # "T": text of any length, which a pandas index of names becomes
         kinds = {type(plain(value)) for value in values.flat}
         if not (kinds <= {int, float} or kinds in ({str}, {bool})):
             return np.array([repr(plain(value)) for value in values.flat], object).reshape(values.shape)
@@ -159,7 +160,7 @@ def _canonical(values: np.ndarray) -> np.ndarray:
         return values if kind in "biu" else values.astype(str)
     if values.dtype == "<f8" and values.min(initial=1.0) > 0:
         return np.ascontiguousarray(values)
-    out: np.ndarray = np.add(values, 0.0, dtype="<f8", order="C")
+    out = np.asarray(np.add(values, 0.0, dtype="<f8", order="C"))
     if np.isnan(out.min(initial=0.0)):
         out[np.isnan(out)] = np.nan
     return out

@@ -171,7 +171,7 @@ def cut(
         raise InputError(f"`cut` takes exactly one of criterion, sensitivity, specificity and cost; got {got}.")
     ((form, value),) = given.items()
     if form == "criterion":
-        metric = get_metric(value)  # type: ignore[arg-type]
+        metric = get_metric(value, "criterion")  # type: ignore[arg-type]
         if metric.uses != "label":
             raise InputError(
                 f"`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; {metric.name!r} is computed "

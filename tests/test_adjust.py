@@ -272,7 +272,7 @@ class TestCut:
             ("`cut` takes exactly one of criterion, sensitivity, specificity and cost; got none.", (), {}),
             ("specificity and cost; got criterion, sensitivity.", ("f1",), {"sensitivity": 0.9}),
             ("`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; 'auc' is", ("auc",), {}),
-            ("`metric`='fone' does not exist", ("fone",), {}),
+            ("`criterion`='fone' does not exist", ("fone",), {}),
             ("`sensitivity` must be a number above 0 and at most 1; got 90.", (), {"sensitivity": 90}),
             ("`specificity` must be a number above 0 and at most 1; got 0.", (), {"specificity": 0}),
             ("`cost` must be {label: cost of missing it} with positive costs; got 5.", (), {"cost": 5}),

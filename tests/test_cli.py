@@ -165,6 +165,28 @@ def test_advice_on_columns_is_given_as_the_command_line_takes_it(tmp_path, capsy
     assert "must name one column; only sample, configuration, repeat" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--threshold", "nan"], "--threshold must be a finite number; got nan"),
+        (["--threshold", "5"], "--threshold of probabilities must lie in [0, 1]; got 5.0"),
+        (["--metric", "youden", "--cut", "youdn"], "--cut='youdn' does not exist (did you mean 'youden'?)"),
+        (["--metric", "auc,brier", "--by", "log_los"], "--by='log_los' does not exist (did you mean 'log_loss'?)"),
+    ],
+)
+def test_errors_name_the_option_that_is_wrong(table, capsys, arguments, message):
+    assert run("estimate", table, *arguments) == BAD_INPUT
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("labels", ["abc", [0.5, 1.5, 2.5]])
+def test_a_positive_class_of_what_has_none_is_refused(tmp_path, capsys, labels):
+    frame = pd.DataFrame({"sample": range(6), "configuration": "m", "label": [labels[i % 3] for i in range(6)]})
+    frame.assign(prediction=frame["label"]).to_csv(tmp_path / "p.csv", index=False)
+    assert run("describe", tmp_path / "p.csv", "--positive", "a") == BAD_INPUT
+    assert "--positive is for two classes; the labels are" in capsys.readouterr().err
+
+
 def test_columns_labels_kind_and_threshold(tmp_path, capsys):
     frame = long_table().rename(columns={"sample": "id", "prediction": "p", "label": "y", "configuration": "model"})
     path = tmp_path / "t.csv"

@@ -14,7 +14,8 @@ from typing import IO, Any, NoReturn
 OK, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 FLAGS = ("--debug", "--json", "--csv", "--force")  # options without a value
-RENAMED = {"times": "draws", "rng": "seed", "path": "output", "name": "example"}  # arguments of the library
+# arguments of the library
+RENAMED = {"times": "draws", "rng": "seed", "path": "output", "name": "example", "criterion": "cut"}
 USES = {"label": "classes", "score": "scores", "probability": "probabilities", "value": "numbers"}
 EXAMPLES = """examples:
   cvstats report                                 report on the bundled example

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError
+from cvstats._check import InputError, show
+from cvstats.cube.arrays import check_threshold, class_names
 from cvstats.tables.words import printable
 
 from .progress import stage
@@ -35,14 +36,14 @@ def read(options: argparse.Namespace) -> xr.DataArray:
     arguments: dict[str, Any] = {name: getattr(options, name) for name in ("format", "labels", "kind", "encoding")}
     arguments["columns"] = _columns(options.columns)
     source = names[0] if len(names) == 1 else names
-    if options.positive is None:
-        return _with_threshold(read_predictions(source, **arguments), options)
     try:
         cube = read_predictions(source, positive=options.positive, **arguments)
     except InputError:
-        if _natural(options.positive) == options.positive:
+        if options.positive is None or _natural(options.positive) == options.positive:
             raise
         cube = read_predictions(source, positive=_natural(options.positive), **arguments)
+    if options.positive is not None and "positive" not in cube.coords:
+        raise InputError(f"--positive is for two classes; the labels are {show(class_names(cube) or ['numbers'])}.")
     return _with_threshold(cube, options)
 
 
@@ -67,8 +68,7 @@ def check_target(output: str, options: argparse.Namespace) -> None:
 def _with_threshold(cube: xr.DataArray, options: argparse.Namespace) -> xr.DataArray:
     if options.threshold is None:
         return cube
-    if str(cube.coords["kind"].item()) not in ("score", "probability"):
-        raise InputError("--threshold is for scores and probabilities.")
+    check_threshold(options.threshold, str(cube.coords["kind"].item()))
     return cube.assign_coords(threshold=float(options.threshold))
 
 

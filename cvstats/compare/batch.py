@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -48,9 +48,8 @@ class Batch:
         assert self.by is not None
         labels = [self._label(self.by, at) for at in range(self.values.shape[-2])]
         if label not in labels:
-            raise InputError(
-                f"`against`={label!r} is not a level of {self.by!r}; found {show(labels)}{nearest(label, labels)}."
-            )
+            close = nearest(label, labels)
+            raise InputError(f"`against`={plain(label)!r} is not a level of {self.by!r}; found {show(labels)}{close}.")
         return labels.index(label)
 
     def warn(self, bad: np.ndarray, reason: str) -> None:
@@ -142,7 +141,8 @@ def in_cells(bad: xr.DataArray) -> str:
 def as_numbers(x: object, argument: str = "x") -> xr.DataArray:
     """Return `x` unless it is no DataArray of numbers."""
     if not isinstance(x, xr.DataArray):
-        raise InputError(f"`{argument}` must be an xarray.DataArray with named dims; got {type(x).__name__}.")
+        pick = f" Pick one of its variables: {show(x.data_vars)}." if isinstance(x, xr.Dataset) else ""
+        raise InputError(f"`{argument}` must be an xarray.DataArray with named dims; got {type(x).__name__}.{pick}")
     if x.dtype.kind not in "fiub":
         raise InputError(f"`{argument}` must hold numbers; its dtype is {x.dtype}.")
     return x
@@ -150,7 +150,7 @@ def as_numbers(x: object, argument: str = "x") -> xr.DataArray:
 
 def as_dims(x: xr.DataArray, dim: Dims, minimum: int = 0, argument: str = "x") -> tuple[str, ...]:
     """Return the dim or dims to reduce, checked against `x`, which must have `minimum` values along them."""
-    dims = (dim,) if isinstance(dim, str) else tuple(dim)
+    dims = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
     if not dims:
         raise InputError(f"`dim` must name at least one dimension of {show(x.dims)}.")
     for name in dims:

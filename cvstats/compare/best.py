@@ -17,7 +17,7 @@ from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.common import warn_once
 from cvstats.resample import given_draws, make_draws, unit_count
 
-from .contrasts import check_draws
+from .contrasts import check_draws, scarce
 
 BLOCK = 32  # draws compared at a time, more of few columns
 CELLS = 50_000  # numbers of a block that stay in the cache
@@ -70,7 +70,8 @@ def best_set(
     Dataset
         Over ``configuration``: ``estimate`` (score), ``difference`` (to the best score, in the metric's unit, never
         better than 0), ``std_error`` (of the difference), ``statistic`` (T), ``p_value`` (adjusted for all comparisons)
-        and ``in_set`` (p above 1 - level). Also ``selected`` (the best), ``n_set`` and ``n_draws``.
+        and ``in_set`` (p above 1 - level; all where nothing can be tested). Also ``selected`` (the best), ``n_set`` and
+        ``n_draws``.
 
     Notes
     -----
@@ -94,17 +95,21 @@ def best_set(
     level = check_level(level)
     times = check_draws(times, draws)
     notes: list[str] = []
+    few: list[str] = []
     (bound,), _ = metrics_of([metric], None, cube, notes)
     seed, rules = entropy(rng), Rules(average=average)
 
     def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         weights = make_draws(part, bound, times, seed, strata) if draws is None else given_draws(draws, part)
         data, (table,) = scored(bound, problem_of(part, bound, (bound,), rules), weights, progress=progress)
+        few.extend(scarce(part, data, bound))
         return best_of(part, bound, data, own.values, table, level)
 
     out = map_batches(one, cube, score(cube, bound, average=average))
     lost = int(out["p_value"].isnull().sum())
-    if bool((out["n_draws"] == 0).any()):
+    if few:
+        notes.extend(few)
+    elif bool((out["n_draws"] == 0).any()):
         notes.append("no draw could be used (too few samples for the metric), so nothing can be tested: NaN")
     elif lost:
         notes.append(f"{lost} configurations did not predict every sample and are not in the set: NaN")
@@ -119,12 +124,14 @@ def best_of(
 ) -> xr.Dataset:
     """Return the variables of `best_set` from all scores and those of the eligible configurations in every draw."""
     scores, eligible, usable = own.astype(float), data.eligible, ~np.isnan(table).any(axis=1)
+    if scarce(cube, data, metric):
+        usable[:] = False
     units, sign = unit_count(cube, data.rows), float(metric.sign)
     table = table if usable.all() else table[usable]
     gap, error, statistic, p_value = distances(sign * scores[eligible], table if sign > 0 else -table, units, level)
     full = np.full((4, len(scores)), np.nan)
     full[:, eligible] = 0.0 - sign * gap, error, statistic, p_value
-    inside = full[3] > 1 - level
+    inside = eligible & ~(full[3] <= 1 - level)  # what cannot be tested cannot be excluded
     best = -1 if np.isnan(gap).all() else np.flatnonzero(eligible)[int(np.nanargmin(gap))]
     columns = ("estimate", "difference", "std_error", "statistic", "p_value", "in_set")
     variables = {

@@ -216,7 +216,7 @@ def one_configuration(cube: xr.DataArray, label: object, argument: str) -> int:
     known = [plain(name) for name in cube["configuration"].values]
     if label not in known:
         close = nearest(label, known)
-        raise InputError(f"`{argument}`={label!r} is not a configuration of `cube`; found {show(known)}{close}.")
+        raise InputError(f"`{argument}`={plain(label)!r} is not a configuration of `cube`; found {show(known)}{close}.")
     return known.index(label)
 
 
@@ -248,6 +248,6 @@ def loaded(cube: xr.DataArray, **labels: Hashable) -> xr.DataArray:
     check_cube(cube)
     places = [one_configuration(cube, label, argument) for argument, label in labels.items()]
     if len(set(places)) < len(places):
-        raise InputError(f"`a` and `b` are both {labels['a']!r}; name two different configurations.")
+        raise InputError(f"`a` and `b` are both {plain(labels['a'])!r}; name two different configurations.")
     some = cube.isel(configuration=places)
     return some if cube.chunks is None else check_cube(some.compute())

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_count, check_level, check_option, entropy, plain
+from cvstats._check import InputError, check_count, check_level, check_option, entropy, plain, show
 from cvstats._results import call_text, result
 from cvstats.adjust import Adjustment
-from cvstats.cube.arrays import check_cube, map_batches, problem_on
+from cvstats.cube.arrays import check_cube, coverage, map_batches, problem_on
+from cvstats.intervals import MINIMUM
 from cvstats.intervals.calibrated_limits import variance_of
 from cvstats.judge import Rules, Setting, decide, scored, verdicts
 from cvstats.judge.asked import adjustment_of, problem_of, stand_in
 from cvstats.kernels import Problem
+from cvstats.kernels.problem import CLASS_NEEDS
 from cvstats.metrics import Metric, metrics_of, score
 from cvstats.protocols.common import chosen_by, warn_once
 from cvstats.protocols.tuning import present
@@ -167,9 +169,10 @@ def contrast(
     single, refitted = plain_choice and len(ours) == 1 and len(theirs) == 1, regime == "cv"
 
     def one(part: xr.DataArray) -> xr.Dataset:
-        pair, inside = _common(part, ours, theirs)
+        pair, inside = _common(part, ours, theirs, notes)
         weights = _draws(pair, stand_in(chooser, [bound], rules[0].adjust), draws, times, seed, strata)
-        units = unit_count(pair, np.ones(pair.sizes["sample"], bool))
+        units, few = unit_count(pair, np.ones(pair.sizes["sample"], bool)), scarce(pair, problem_on(pair, bound), bound)
+        notes.extend(few)
         if single:
             sides, variance, values, scores = _two(pair, inside, bound, weights, refitted, progress)
         elif plain_choice:
@@ -178,16 +181,16 @@ def contrast(
             sides, variance, values, scores = _decisions(pair, inside, (bound, chooser), weights, rules, refitted)
         error, df = np.sqrt(variance), units - 1.0
         noise = 16 * np.finfo(float).eps * np.nanmax(np.abs(scores), initial=0.0)  # an error that is rounding alone
-        tested = error if error > noise and df > 0 else np.nan
+        tested = error if error > noise and not few else np.nan
         out = wald(sides["estimate_a"] - sides["estimate_b"], tested, df, level, bounds=True)
         if margin is not None:
             out |= _within(bound.sign * out["estimate"], tested, df, margin)
-        out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum())}
+        out |= {"std_error": error, **sides, "n_draws": int((~np.isnan(values)).sum()), "few": bool(few)}
         coords = {"configuration": pair["configuration"].variable} if {"share_a", "share_b"} & set(sides) else {}
         return xr.Dataset({**out, "draw_estimate": ("draw", values)} if keep_draws else out, coords=coords)
 
     out = map_batches(one, cube)
-    flat = out["conf_low"].isnull()
+    flat = out["conf_low"].isnull() & ~out["few"]
     if bool(flat.any()):
         notes.append(f"the difference does not vary over draws{in_cells(flat)}, so it cannot be tested: NaN")
     warn_once("contrast", notes)
@@ -196,8 +199,20 @@ def contrast(
     said: dict[str, Any] = {"a": getattr(a, "name", a), "b": getattr(b, "name", b), "by": by and chooser.name}
     said |= {"adjust": rules[0].adjust and rules[0].adjust.name, "regime": regime, "margin": margin}
     call = call_text("contrast", metric=bound.name, **said, level=level, times=times, rng=rng, strata=strata)
+    out = out.drop_vars("few")
     out = result(out, method=kind, metric=bound.name, conf_level=level, interval="t", call=call, cube=cube)
     return out.assign_attrs(about=METHODS if refitted else MODELS)
+
+
+def scarce(cube: xr.DataArray, data: Problem, metric: Metric) -> list[str]:
+    """Return why nothing can be tested, if there are too few units, or too few of a class that the metric needs."""
+    codes = data.check(metric.requires).codes() if metric.requires in CLASS_NEEDS else []
+    units = unit_count(cube, data.rows)
+    smallest = min((int((data.y[data.rows] == code).sum()) for code in codes), default=units)
+    if min(units, smallest) >= MINIMUM:
+        return []
+    few = f"{units} independent samples" if units < MINIMUM else f"{smallest} of a class"
+    return [f"limits and p-values are NaN: {few} is fewer than {MINIMUM}"]
 
 
 def _within(gain: float, error: float, df: float, margin: float) -> dict[str, float]:
@@ -223,8 +238,13 @@ def _side(cube: xr.DataArray, given: Any, argument: str, select: Any) -> tuple[n
     return family(cube, plain(given), argument), select
 
 
-def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[xr.DataArray, np.ndarray]:
-    """Return the configurations of both sides on the samples that both predicted, and which belong to either side."""
+def _common(
+    cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray, notes: list[str]
+) -> tuple[xr.DataArray, np.ndarray]:
+    """Return the configurations of both sides on the samples that both predicted, and which belong to either side.
+
+    What is left out is noted: samples that one side alone predicted, and configurations of a family with gaps.
+    """
     places = np.union1d(ours, theirs)
     part = cube.isel(configuration=places).compute()
     inside = np.stack([np.isin(places, side) for side in (ours, theirs)])
@@ -232,7 +252,14 @@ def _common(cube: xr.DataArray, ours: np.ndarray, theirs: np.ndarray) -> tuple[x
     rows = there[:, inside[0]].any(axis=1) & there[:, inside[1]].any(axis=1)
     if not rows.any():
         raise InputError("`a` and `b` have no sample in common that both predicted.")
-    return part.isel(sample=rows), inside
+    if one_sided := int((there.any(axis=1) & ~rows).sum()):
+        notes.append(f"{one_sided} samples that only one of `a` and `b` predicted are left out")
+    part = part.isel(sample=rows)
+    for side in inside[inside.sum(axis=1) > 1]:
+        own = coverage(part.isel(configuration=side))
+        if len(lost := own.names[~own.eligible]):
+            notes.append(f"{show(lost)} lacked predictions that others have and could not be selected")
+    return part, inside
 
 
 def _draws(cube: xr.DataArray, metric: Metric, given: Any, times: int, seed: int, strata: Any) -> Draws:

@@ -81,6 +81,8 @@ def t_test(
     """
     check_option(alternative, ALTERNATIVES, "alternative")
     level = check_level(level)
+    if not is_number(mu) or not np.isfinite(mu):
+        raise InputError(f"`mu` must be a finite number, the mean under the null hypothesis; got {mu!r}.")
     data = batch(x, dim, other=other, paired=paired)
     call = call_text("t_test", dim=dim, paired=paired, mu=mu, alternative=alternative, level=level)
     kind = "one-sample t-test" if other is None else "paired t-test" if paired else WELCH

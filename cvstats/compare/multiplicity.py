@@ -7,11 +7,11 @@ from typing import Any, overload
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_option
+from cvstats._check import InputError, check_option, clipped
 from cvstats.cube.values import unmasked
 from cvstats.kernels.holm import holm
 
-from .batch import Dims, as_dims
+from .batch import Dims, as_dims, as_numbers
 
 # R's names and what statsmodels calls them
 METHODS = {
@@ -71,7 +71,12 @@ def p_adjust(p: Any, method: str = "holm", *, dim: Dims | None = None) -> Any:
     labelled = isinstance(p, xr.DataArray)
     if not labelled and dim is not None:
         raise InputError("`dim` needs `p` to be an xarray.DataArray with named dims.")
-    values = np.asarray(p if labelled else unmasked(p), dtype=float)
+    if isinstance(p, (xr.DataArray, xr.Dataset)):
+        p = as_numbers(p, "p")
+    try:
+        values = np.asarray(p if labelled else unmasked(p), dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"`p` must hold numbers; got {clipped(p)}.") from None
     outside = (values < 0) | (values > 1)
     if outside.any():
         raise InputError(f"`p` must hold p-values between 0 and 1 (or NaN); found {values[outside][0].item()!r}.")

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_dim, check_level, check_option, show, warn
+from cvstats._check import InputError, check_dim, check_level, check_option, show
 from cvstats._results import call_text, result
 from cvstats.cube.align import map_along
 from cvstats.metrics import traits_of
+from cvstats.protocols.common import warn_once
 
 from .location import wald
 
@@ -88,14 +89,16 @@ def meta_analysis(results: xr.Dataset, dim: str, *, scale: str = "auto", level: 
     level = check_level(level)
     table = xr.concat([results["estimate"], results["std_error"]], dim="part").transpose("part", ..., dim)
     others = [name for name in results["estimate"].dims if name != dim]
-    found = map_along(others, lambda part: _combined(part, dim, scale, level), table)
+    notes: list[str] = []
+    found = map_along(others, lambda part: _combined(part, dim, scale, level, notes), table)
+    warn_once("meta_analysis", notes)
     names = results["metric"].values if "metric" in results.coords else "none"
     metric = str(names) if np.ndim(names) == 0 else "none"
     call = call_text("meta_analysis", dim=dim, scale=scale, level=level)
     return result(found, method="meta_analysis", metric=metric, conf_level=level, interval="t", call=call)
 
 
-def _combined(table: xr.DataArray, dim: str, scale: str, level: float) -> xr.Dataset:
+def _combined(table: xr.DataArray, dim: str, scale: str, level: float, notes: list[str]) -> xr.Dataset:
     """Return the meta-analysis of one metric."""
     from scipy.special import chdtrc, stdtrit
 
@@ -104,11 +107,11 @@ def _combined(table: xr.DataArray, dim: str, scale: str, level: float) -> xr.Dat
     name = str(table["metric"].values) if "metric" in table.coords and table["metric"].ndim == 0 else ""
     if not known.all():
         lost = show(table[dim].values[~known] if dim in table.coords else np.flatnonzero(~known))
-        warn(f"meta_analysis: no estimate with a standard error for {dim} {lost}; left out.")
+        notes.append(f"no estimate with a standard error for {dim} {lost}; left out")
     if known.sum() < 2:
-        warn(f"meta_analysis: fewer than two of {dim} have an estimate: NaN.")
+        notes.append(f"fewer than two of {dim} have an estimate: NaN")
     estimate, error = estimate[known], error[known]
-    on = _scale_of(name, scale, estimate)
+    on = _scale_of(name, scale, estimate, notes)
     y, s2 = on.forward(estimate), (error * np.abs(on.slope(estimate))) ** 2
     k = len(y)
     tau2 = _between(y, s2) if k > 1 else np.nan
@@ -135,7 +138,7 @@ def _combined(table: xr.DataArray, dim: str, scale: str, level: float) -> xr.Dat
     return xr.Dataset(variables, coords={"scale": on.name})
 
 
-def _scale_of(metric: str, scale: str, estimate: np.ndarray) -> _Scale:
+def _scale_of(metric: str, scale: str, estimate: np.ndarray, notes: list[str]) -> _Scale:
     """Return the scale on which estimates of a metric are combined."""
     plain = _Scale("none", lambda x: x, lambda x: x, np.ones_like)
     traits = traits_of(metric)
@@ -161,7 +164,7 @@ def _scale_of(metric: str, scale: str, estimate: np.ndarray) -> _Scale:
         inside = estimate != best
     if inside.all():
         return found
-    warn(f"meta_analysis: {metric} is at the end of its range in a site; estimates are combined as they are.")
+    notes.append(f"{metric} is at the end of its range in a site; estimates are combined as they are")
     return plain
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import InputError, check_level, check_option
+from cvstats._check import InputError, check_level, check_option, is_number
 from cvstats._results import call_text
 
-from .batch import Dims, batch
+from .batch import Dims, as_numbers, batch
 from .location import Moments, moments
 
 CENTERS = ("median", "mean", "trimmed")
@@ -61,7 +61,7 @@ def levene_test(x: xr.DataArray, dim: Dims, *, by: str, center: str = "median", 
     (6.3529, 1.0, 6.0)
     """
     check_option(center, CENTERS, "center")
-    if not 0 <= trim < 0.5:
+    if not is_number(trim) or not 0 <= trim < 0.5:
         raise InputError(f"`trim` must be at least 0 and below 0.5; got {trim!r}.")
     data = batch(x, dim, by=by)
     m = moments(data.values)
@@ -178,7 +178,7 @@ def pitman_morgan_test(x: xr.DataArray, dim: Dims, *, other: xr.DataArray, level
     from scipy.special import stdtrit
 
     level = check_level(level)
-    data = batch(x, dim, other=other, minimum=3)
+    data = batch(x, dim, other=as_numbers(other, "other"), minimum=3)
     found, left_over = pitman_morgan(data.values, data.other)
     bad, ratio, df = np.isnan(found["statistic"]), found["estimate"], found["df"]
     data.warn(bad, "Pitman-Morgan test: fewer than three pairs, or no variation to compare")

@@ -103,6 +103,8 @@ def check_form(cube: xr.DataArray) -> str:
             )
     kind = str(coords["kind"].values.item())
     check_option(kind, KINDS, "kind")
+    if "threshold" in coords and kind in ("score", "probability"):
+        check_threshold(coords["threshold"].values.item(), kind)
     needed = "label_class" if "label_class" in cube.dims else "classes" if kind == "label" else "positive"
     if kind != "value" and "event" not in coords and needed not in coords:
         raise InputError(f"`cube` of kind {kind!r} has no coordinate {needed!r}. Make it with as_cube().")
@@ -119,6 +121,18 @@ def check_form(cube: xr.DataArray) -> str:
         _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
+
+
+def check_threshold(threshold: Any, kind: str) -> None:
+    """Raise unless predictions of this kind are cut at the threshold, if there is one."""
+    if threshold is None:
+        return
+    if kind not in ("score", "probability"):
+        raise InputError(f"`threshold` is for scores and probabilities, but the predictions have kind={kind!r}.")
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not np.isfinite(threshold):
+        raise InputError(f"`threshold` must be a finite number; got {threshold!r}.")
+    if kind == "probability" and not 0 <= threshold <= 1:
+        raise InputError(f"`threshold` of probabilities must lie in [0, 1]; got {threshold!r}.")
 
 
 def _check_horizon(cube: xr.DataArray, kind: str) -> None:

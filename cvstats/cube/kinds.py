@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .arrays import SETTLED, encode
+from .arrays import SETTLED, check_threshold, encode
 from .predictions import SUM_TOLERANCE, Names
 from .values import on_dask, unique
 
@@ -42,7 +42,7 @@ def settle(
             "'probability' for the probability to survive a `horizon`."
         )
     kind = kind or _infer(data, label, found)
-    _check_threshold(threshold, kind)
+    check_threshold(threshold, kind)
     if kind != "label":
         data = _as_numbers(data)
     if kind == "value" or survival:
@@ -89,7 +89,7 @@ def _again(
             f"`positive`={plain(positive)!r}, but `predictions` is a cube of class codes whose positive class is "
             f"{settled.get('positive')!r}. Make the cube anew from the class names."
         )
-    _check_threshold(threshold, "label")
+    check_threshold(threshold, "label")
     _check_known(unique(coords["label"].values), names)
     return data, {name: coords[name] for name in settled}
 
@@ -198,17 +198,6 @@ def _check_class_axis(data: xr.Variable, names: list[Any], kind: str) -> None:
 def _sum_gap(data: xr.Variable) -> float:
     gap = np.abs(data.values.sum(axis=data.dims.index("label_class"), dtype=float) - 1)
     return float(np.fmax.reduce(gap, axis=None, initial=0.0))
-
-
-def _check_threshold(threshold: Any, kind: str) -> None:
-    if threshold is None:
-        return
-    if kind not in ("score", "probability"):
-        raise InputError(f"`threshold` is for scores and probabilities, but the predictions have kind={kind!r}.")
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not np.isfinite(threshold):
-        raise InputError(f"`threshold` must be a finite number; got {threshold!r}.")
-    if kind == "probability" and not 0 <= threshold <= 1:
-        raise InputError(f"`threshold` of probabilities must lie in [0, 1]; got {threshold!r}.")
 
 
 def _as_numbers(data: xr.Variable) -> xr.Variable:

@@ -59,6 +59,7 @@ def plain_array(values: Any) -> np.ndarray:
     array = np.asarray(unmasked(values) if isinstance(values, (np.ndarray, list, tuple)) else values)
     if array.dtype.kind not in "OT" or not array.size:
         return array
+    array = array.astype(object)
     missing = np.asarray(pd.isna(array))
     kind = pd.api.types.infer_dtype(array.ravel(), skipna=True)
     if kind in ("string", "boolean") and not missing.any():
@@ -67,11 +68,11 @@ def plain_array(values: Any) -> np.ndarray:
         if missing.any():
             return np.where(missing, np.nan, array).astype(float)
         return np.array(array.ravel().tolist()).reshape(array.shape)
-    return array.astype(object)
+    return array
 
 
 def unique(values: np.ndarray) -> list[Any]:
     """Return the distinct values that are not missing, sorted, as plain Python objects."""
     array = np.ravel(values)
-    flat = pd.unique(array.astype(array.dtype.newbyteorder("="), copy=False))
+    flat = pd.unique(array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("=")))
     return sorted(map(plain, flat[~pd.isna(flat)]), key=lambda value: (str(type(value)), value))

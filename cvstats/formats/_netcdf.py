@@ -43,7 +43,7 @@ def encode(cube: xr.DataArray) -> xr.Dataset:
     kept: dict[str, Any] = {"name": name, "dims": list(cube.dims), "coords": [str(c) for c in cube.coords]}
     kept["dtypes"] = {}
     for key, variable in dataset.variables.items():
-        kept["dtypes"][str(key)] = variable.dtype.str if variable.dtype.kind != "O" else "str"
+        kept["dtypes"][str(key)] = "str" if variable.dtype.kind in "OT" else variable.dtype.str
         if isinstance(dataset.indexes.get(key), pd.MultiIndex):
             raise InputError(f"coordinate {key!r} is a MultiIndex, which files cannot hold; reset it first.")
         if variable.dtype.kind in "UOT":
@@ -84,7 +84,7 @@ def decode(dataset: xr.Dataset, source: str) -> xr.DataArray:
     coords = {}
     for name in [*kept["coords"], *(str(c) for c in cube.coords if c not in kept["coords"])]:
         variable = cube.coords[name].variable
-        dtype = np.dtype(dtypes.get(name, variable.dtype.str).replace("|T16", "str"))
+        dtype = np.dtype(re.sub(r"^(\|T|StringDType).*", "str", dtypes.get(name, variable.dtype.str)))
         if variable.dtype.kind in "OUT":
             variable = as_text(variable, dtype)
         elif variable.dtype != dtype:

@@ -262,13 +262,13 @@ def documented(metric: Metric, function: Callable[..., Any]) -> Metric:
     return metric
 
 
-def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
+def get_metric(metric: str | Metric | Callable[..., Any], argument: str = "metric") -> Metric:
     """Return the metric of a name (ours, or what other packages call it; any letter case), or the metric itself."""
     if isinstance(metric, Metric):
         return metric
     if not isinstance(metric, str):
         raise InputError(
-            f"`metric` must be a name or a metric; got {metric!r}. "
+            f"`{argument}` must be a name or a metric; got {metric!r}. "
             "Wrap your own function with as_metric(f, direction=...)."
         )
     if metric in REGISTRY:
@@ -276,7 +276,7 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
     key = _key(metric)
     made = next((one.name for one in MADE.values() if metric == one.name or key in one.aliases), None)
     if made is not None:
-        raise InputError(f"`metric`={metric!r} is made by a function: give {made}(...) instead of its name.")
+        raise InputError(f"`{argument}`={metric!r} is made by a function: give {made}(...) instead of its name.")
     names = {_key(name): one for one in REGISTRY.values() for name in (one.name, one.words, *one.aliases)}
     for spelling in (key, key.partition(".")[2]):  # mlr3 says classif.auc
         if spelling in names:
@@ -285,12 +285,12 @@ def get_metric(metric: str | Metric | Callable[..., Any]) -> Metric:
     if turned is not None:
         better = "lower" if turned.sign < 0 else "higher"
         raise InputError(
-            f"`metric`={metric!r} has its sign turned round, and results here never have; "
+            f"`{argument}`={metric!r} has its sign turned round, and results here never have; "
             f"use {turned.name!r} ({better} is better)."
         )
     near = next((one.name for one in REGISTRY.values() if key in map(_key, one.unlike)), None)
     hint = f" ({near!r} is near it, but not the same)" if near else nearest(key, REGISTRY) or nearest(key, names)
-    raise InputError(f"`metric`={metric!r} does not exist{hint}; known: {', '.join(REGISTRY)}.")
+    raise InputError(f"`{argument}`={metric!r} does not exist{hint}; known: {', '.join(REGISTRY)}.")
 
 
 def _key(name: str) -> str:
@@ -397,10 +397,7 @@ def metrics_of(metric: Any, by: Any, cube: xr.DataArray, notes: list[str]) -> tu
         raise InputError(f"`metric` names {show(twice)} more than once.")
     chooser = judges[0]
     if by is not None:
-        try:
-            given = bound_metric(by, cube, notes)
-        except InputError as error:
-            raise InputError(str(error).replace("`metric`", "`by`", 1)) from None
+        given = bound_metric(get_metric(by, "by"), cube, notes)
         chooser = next((one for one in judges if one.name == given.name), given)
     if chooser.target is not None:
         raise never_chooses(chooser)

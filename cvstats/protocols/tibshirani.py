@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from cvstats._check import warn
+from cvstats._check import show
 from cvstats._results import call_text, result
 from cvstats.cube.arrays import check_cube, map_batches
 from cvstats.cube.coords import folds_of
@@ -13,7 +13,7 @@ from cvstats.metrics import Metric, bound_metric
 from cvstats.metrics.base import check_average
 from cvstats.metrics.scoring import fold_scores
 
-from .common import claimed, final_choice, said
+from .common import claimed, final_choice, said, warn_once
 from .registry import needs_folds, protocol
 
 
@@ -70,6 +70,7 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
     bound = bound_metric(metric, cube)
     check_average("fold", undefined)
     by_fold = fold_scores(cube, bound, undefined)
+    notes: list[str] = []
 
     def one(part: xr.DataArray, own: xr.DataArray) -> xr.Dataset:
         values = own.transpose("configuration", ...).values.reshape(own.sizes["configuration"], -1)
@@ -77,6 +78,8 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
             values = values[:, ~np.isnan(values).all(axis=0)]
         mean = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
         choice = final_choice(part, bound, scores=mean)
+        if len(lost := part["configuration"].values[~choice.eligible]):
+            notes.append(f"{show(lost)} lacked predictions that others have and could not be selected")
         performance = bound.sign * values[choice.eligible]
         mine = bound.sign * values[choice.index] if choice.index >= 0 else np.nan
         bias = float(np.mean(performance.max(axis=0) - mine)) if choice.index >= 0 else np.nan
@@ -85,9 +88,10 @@ def tt(cube: xr.DataArray, metric: str | Metric, *, undefined: str = "nan") -> x
 
     out = map_batches(one, cube, by_fold)
     if undefined == "skip" and bool(out["estimate"].isnull().any()):
-        warn(f"tt: NaN where {bound.name} is defined in no fold.")
+        notes.append(f"NaN where {bound.name} is defined in no fold")
     low, high = bound.range
     if bool(((out["estimate"] < low) | (out["estimate"] > high)).any()):
-        warn(f"tt: the corrected {bound.name} lies outside [{low:g}, {high:g}]; it is reported as it is.")
+        notes.append(f"the corrected {bound.name} lies outside [{low:g}, {high:g}]; it is reported as it is")
+    warn_once("tt", notes)
     call = call_text("tt", metric=bound.name, undefined=said(undefined))
     return result(out, method="tt", metric=bound.name, call=call, cube=cube)

@@ -154,7 +154,7 @@ class Analysis:
     @cached_property
     def metric(self) -> Metric:
         """The metric, with what it must know of the cube."""
-        asked = self.metrics[0] if self.by is None else self._in_population(self.by)
+        asked = self.metrics[0] if self.by is None else self._in_population(get_metric(self.by, "by"))
         return listened(self._heard, lambda: bound_metric(asked, self.cube))
 
     @property

@@ -50,6 +50,8 @@ class Design:
             return "leave-one-out"
         if self.separate:
             return f"{times}{' x '.join(map(str, self.separate.values()))} separate folds, every pair left out once"
+        if self.folds == 1:
+            return f"{times}one fold, of all samples"
         kind = "stratified " if self.stratified else ""
         low, high = self.smallest_fold, self.largest_fold
         return f"{times}{kind}{self.folds}-fold, {low if low == high else f'{low} to {high}'} samples a fold"

@@ -109,6 +109,9 @@ def _partition(design: Design) -> str:
             f"Classes were sampled separately and divided into {folds}; every pair of folds was left out once"
             f"{times and f', in {times}'} ({cite('separate_cv')})."
         )
+    if design.folds == 1:
+        times = times and f" in {times}"
+        return f"They come from resampling{times} with all samples in one fold [state the design here]."
     kind = {True: "stratified ", False: "unstratified ", None: ""}[design.stratified]
     whole = " Groups were kept whole in the bootstrap below." if design.groups else ""
     return f"They come from {times and f'{times} of '}{kind}{design.folds}-fold cross-validation.{whole}"

@@ -39,6 +39,8 @@ def headline(analysis: Analysis) -> str:
         return "Only one configuration was tried, so there is no selection to correct for."
     claim, gap = analysis.number(best["naive"]), analysis.number(best["optimism"])
     plain_cv = f"Plain cross-validation of the winner of {count(tried)} configurations"
+    if np.isnan(best["optimism"]):
+        return f"{plain_cv} gives {claim}; what selection costs cannot be estimated here."
     if float(best["optimism"]) > 0 and gap.strip("0."):
         return f"{plain_cv} would claim {claim}, an estimated {gap} too good: the luck of having won."
     return f"{plain_cv} gives {claim}: here selection costs nothing that can be measured."

@@ -331,6 +331,7 @@ def test_contrast_of_folds_averaged_adds_the_same():
     assert float(found.std_error) == pytest.approx(1.5 * float(fixed.std_error), rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:contrast. 1 lacked:cvstats._check.CvstatsWarning")
 def test_contrast_of_families_leaves_out_the_incomplete_but_not_their_samples():
     cube = simulate_cube(40, 4, rng=8).astype(float)
     cube[:9, 1] = np.nan
@@ -417,9 +418,31 @@ def test_contrast_needs_two_usable_draws(a, b):
 def test_contrast_of_two_groups_has_an_error():
     cube = simulate_cube(12, 2, rng=1).assign_coords(group=("sample", np.arange(12) // 6))
     draws = bootstrap(cube.drop_vars("group"), 30, rng=1)
-    found = contrast(cube, "accuracy", a=0, b=1, draws=draws, keep_draws=True, regime="holdout")
+    with pytest.warns(CvstatsWarning, match="limits and p-values are NaN: 2 independent samples is fewer than 5"):
+        found = contrast(cube, "accuracy", a=0, b=1, draws=draws, keep_draws=True, regime="holdout")
     assert float(found.df) == 1
+    assert np.isnan([float(found[name]) for name in ("statistic", "p_value", "conf_low", "conf_high")]).all()
     assert float(found.std_error) == pytest.approx(np.std(found.draw_estimate.values, ddof=1) * np.sqrt(2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("a", "left_out"), [(0, "10 samples that only one of `a` and `b`"), ([0, 2], "0 lacked")])
+def test_contrast_says_what_it_leaves_out(a, left_out):
+    cube = simulate_cube(60, 3, rng=1).astype(float)
+    cube[:10, 0] = np.nan
+    with pytest.warns(CvstatsWarning, match=left_out) as caught:
+        contrast(cube, "accuracy", a=a, b=1, times=20, rng=1)
+    assert len(caught) == 1
+
+
+def test_nothing_is_tested_with_fewer_than_five():
+    cube = as_cube(np.random.default_rng(1).random((40, 3)), np.arange(40) < 4)
+    with pytest.warns(CvstatsWarning, match="NaN: 4 of a class is fewer than 5"):
+        one = contrast(cube, "auc", a=0, b=1, times=50, rng=1)
+    with pytest.warns(CvstatsWarning, match="NaN: 4 of a class is fewer than 5"):
+        some = best_set(cube, "auc", times=50, rng=1)
+    assert np.isnan([one.conf_low, one.conf_high, one.p_value]).all()
+    assert some.p_value.isnull().all()
+    assert np.isfinite([float(one.estimate), *some.estimate.values]).all()
 
 
 def test_contrast_of_one_group_has_no_error():
@@ -464,6 +487,7 @@ def test_contrast_of_families_redoes_the_selection():
     assert float(again.p_value) == float(found.p_value)
 
 
+@pytest.mark.filterwarnings("ignore:contrast. .* left out:cvstats._check.CvstatsWarning")
 def test_contrast_counts_groups_and_uses_common_samples():
     cube = simulate_cube(60, 2, rng=1)
     grouped = cube.assign_coords(group=("sample", np.arange(60) // 3))
@@ -570,7 +594,7 @@ def test_best_set_without_a_usable_draw_is_nan_with_one_warning():
     assert len(record) == 1
     assert int(found.n_draws) == 0
     assert np.isnan(found.p_value).all()
-    assert not found.in_set.any()
+    assert found.in_set.all()  # what cannot be tested cannot be excluded
     assert float(found.difference.max()) == 0
 
 
@@ -732,6 +756,7 @@ def test_twenty_draws_are_enough():
             contrast(cube, "accuracy", a=0, b=1, **few)
 
 
+@pytest.mark.filterwarnings("ignore:contrast. .* left out:cvstats._check.CvstatsWarning")
 def test_contrast_uses_samples_that_any_repeat_predicted():
     cube = simulate_cube(40, 2, repeats=3, rng=1).astype(float)
     cube.values[0, 0, 1] = np.nan
@@ -740,6 +765,7 @@ def test_contrast_uses_samples_that_any_repeat_predicted():
     assert float(contrast(cube, "accuracy", a=0, b=1, rng=1, times=50).df) == 38
 
 
+@pytest.mark.filterwarnings("ignore:contrast. .* left out:cvstats._check.CvstatsWarning")
 def test_contrast_of_class_probabilities_uses_common_samples():
     rng = np.random.default_rng(0)
     y = np.arange(36) % 3
@@ -929,3 +955,11 @@ def test_a_progress_bar_changes_nothing(sides, capsys):
     quiet, shown = (call(cube, "accuracy", times=60, rng=1, progress=bar, **sides or {}) for bar in (False, True))
     assert shown.identical(quiet)
     assert "0/60" in capsys.readouterr().err
+
+
+def test_names_in_messages_are_plain():
+    cube = as_cube([[0.9, 0.1], [0.2, 0.3]], [1, 0], configurations=["a", "b"])
+    with pytest.raises(InputError, match="`a` and `b` are both 'a'"):
+        mcnemar_test(cube, a=np.str_("a"), b=np.str_("a"))
+    with pytest.raises(InputError, match="`a`='c' is not a configuration"):
+        mcnemar_test(cube, a=np.str_("c"), b="b")

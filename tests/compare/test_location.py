@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvstats import CvstatsWarning, InputError
-from cvstats.compare import corrected_t_test, t_test
+from cvstats.compare import corrected_t_test, p_adjust, t_test
 
 R = json.loads((Path(__file__).parents[1] / "reference" / "compare.json").read_text())["t"]
 ALTERNATIVES = {"two.sided": "two-sided", "less": "less", "greater": "greater"}
@@ -330,3 +330,24 @@ def test_rope_of_what_does_not_vary_is_at_its_mean():
 def test_rope_is_a_size(rope):
     with pytest.raises(InputError, match="`rope` must be a finite number of at least 0"):
         corrected_t_test(repeated("x"), "fold", test_fraction=0.2, rope=rope)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: t_test(x, "trial", mu=[0, 1]), "`mu` must be a finite number"),
+        (lambda x: t_test(x, "trial", mu=np.nan), "`mu` must be a finite number"),
+        (lambda x: t_test(x, "trial", mu="0"), "`mu` must be a finite number"),
+        (lambda x: t_test(x, ...), "`dim`=Ellipsis is not a dimension"),
+        (
+            lambda x: t_test(x.to_dataset(name="estimate"), "trial"),
+            "got Dataset. Pick one .* 'estimate'",
+        ),
+        (lambda x: p_adjust(x.to_dataset(name="p_value")), "got Dataset. Pick one of its variables: 'p_value'"),
+        (lambda _: p_adjust(["a"]), r"`p` must hold numbers; got \['a'\]"),
+        (lambda _: p_adjust(xr.DataArray(["a"])), "`p` must hold numbers; its dtype is"),
+    ],
+)
+def test_what_is_no_number_or_no_array_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call(xr.DataArray([0.1, 0.2, 0.4], dims="trial"))

@@ -48,8 +48,9 @@ def test_sites_without_an_estimate_are_left_out():
     assert out.n == 2
     assert np.isnan(out.predict_low)
     assert np.isfinite(out.conf_low)
-    with pytest.warns(cs.CvstatsWarning, match="left out|fewer than two of site"):
+    with pytest.warns(cs.CvstatsWarning, match="site 1; left out; fewer than two of site") as caught:
         one = cs.meta_analysis(dataset([0.8, np.nan], [0.1, 0.1]), "site")
+    assert len(caught) == 1
     assert np.isnan(one.estimate)
 
 

@@ -296,6 +296,11 @@ def test_pitman_morgan_lockstep_is_nan_with_one_warning():
             lambda x: levene_test(x, "trial", by="method", center="trimmed", trim=-0.01),
             "`trim` must be at least 0 and below 0.5",
         ),
+        (
+            lambda x: levene_test(x, "trial", by="method", center="trimmed", trim="a"),
+            "`trim` must be at least 0 and below 0.5",
+        ),
+        (lambda x: pitman_morgan_test(x, "trial", other=None), "`other` must be an xarray.DataArray .* got NoneType"),
         (lambda x: pitman_morgan_test(x[:, :2], "trial", other=x[:, :2]), "`x` needs at least 3 values along 'trial'"),
     ],
 )

@@ -148,3 +148,10 @@ def test_every_coordinate_that_names_something_is_needed(name):
     cube = cs.as_cube(np.full((4, 2, 3), 1 / 3), [0, 1, 2, 0], classes=range(3))
     with pytest.raises(cs.InputError, match=f"has no coordinate '{name}'"):
         cs.check_cube(cube.drop_vars(name))
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf, 1.5])
+def test_a_threshold_that_cuts_nothing_is_refused(threshold):
+    cube = cs.as_cube(P, Y).assign_coords(threshold=threshold)
+    with pytest.raises(cs.InputError, match="`threshold`"):
+        cs.score(cube, "accuracy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given, settings
@@ -156,3 +157,33 @@ def test_every_result_of_a_cube_has_it():
     for found in (cs.cv(cube, "mse"), cs.bbc(cube, "mse", times=50), cs.winner(cube, "mse", times=50)):
         assert found.attrs["cube_hash"] == cube_hash(cube)
         assert len(found.attrs["cube_hash"]) == 64
+
+
+TEXT = np.dtypes.StringDType(na_object=np.nan)  # what a pandas index of names becomes along a new dim
+
+
+@pytest.mark.parametrize("name", ["sample", "configuration", "label", "group"])
+def test_text_of_any_length_is_text(name, tmp_path):
+    pytest.importorskip("h5netcdf")
+    cube = cube_of().assign_coords(group=("sample", [f"g{i // 2}" for i in range(12)]))
+    known = cube.coords[name]
+    stored = cube.assign_coords({name: (known.dims, known.values.astype(TEXT))})
+    assert stored.coords[name].dtype == TEXT
+    assert cube_hash(stored) == cube_hash(cube)
+    assert cs.cvt(stored, "auc")["estimate"] == cs.cvt(cube, "auc")["estimate"]
+    for suffix in (".nc", ".cube", ".csv"):
+        cs.write_cube(stored, tmp_path / f"x{suffix}")
+        assert cube_hash(cs.read_predictions(tmp_path / f"x{suffix}", positive="ill")) == cube_hash(cube)
+
+
+def test_data_sets_named_by_a_pandas_index():
+    both = xr.concat([cube_of(1), cube_of(2)], dim=pd.Index(["x", "y"], name="data"))
+    plain = xr.concat([cube_of(1), cube_of(2)], xr.DataArray(["x", "y"], dims="data", name="data"))
+    assert cs.cvt(both, "auc").attrs["cube_hash"] == cube_hash(plain)
+
+
+def test_labels_that_are_a_pandas_series():
+    cube = cube_of()
+    series = cube.assign_coords(label=("sample", pd.Series(cube["label"].values, dtype="str")))
+    assert cube_hash(series.assign_coords(sample=cube["sample"])) == cube_hash(cube)
+    assert cs.cvt(series, "auc").attrs["cube_hash"] == cube_hash(cube)

@@ -594,3 +594,11 @@ def test_an_estimate_is_undefined_where_plain_bbc_is_or_no_draw_compares():
     assert np.isnan(_anchored(given, np.array([np.nan])))
     given.estimate = np.nan
     assert np.isnan(_anchored(given, np.array([-0.1])))
+
+
+def test_tt_says_who_could_not_be_selected_in_one_warning():
+    cube = cs.as_cube(np.random.default_rng(1).random((40, 3)), np.arange(40) % 2, folds=np.arange(40) // 8)
+    cube = cube.where((cube["configuration"] > 0) | (cube["sample"] > 0))
+    with pytest.warns(cs.CvstatsWarning, match="tt: 0 lacked predictions .* could not be selected") as caught:
+        cs.tt(cube, "auc")
+    assert len(caught) == 1

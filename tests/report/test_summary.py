@@ -120,3 +120,20 @@ def test_without_families_there_is_no_table(cube):
     assert family_table(Analysis(cube.drop_vars("family"), "accuracy", times=40)) is None
     alone = cube.assign_coords(family=("configuration", [f"f{i}" for i in range(8)]))
     assert family_table(Analysis(alone, "accuracy", times=40)) is None, "every configuration its own family"
+
+
+@pytest.mark.filterwarnings("ignore::cvstats._check.CvstatsWarning")
+def test_what_cannot_be_estimated_costs_neither_nothing_nor_something():
+    p = np.random.default_rng(1).random((40, 3))
+    text = str(cs.summary(cs.as_cube(p, np.arange(40) < 1, folds=np.arange(40) % 5)))
+    assert "what selection costs cannot be estimated here" in text
+    assert "costs nothing" not in text
+
+
+def test_one_fold_is_no_cross_validation():
+    p = np.random.default_rng(1).random((40, 1))
+    cube = cs.as_cube(p, np.arange(40) % 2, folds=np.zeros(40, int))
+    assert "one fold, of all samples" in str(cs.summary(cube))
+    text = cs.report_text(cube, times=60, rng=1)
+    assert "with all samples in one fold [state the design here]" in text
+    assert "1-fold" not in text
