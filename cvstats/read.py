@@ -209,7 +209,7 @@ def _take_in(
     mapped = check_columns(columns, table)
     wide = names_in(mapped["prediction"]) if isinstance(mapped.get("prediction"), list) else []
     table = renamed(table, mapped)
-    reading = recognise(table.columns, format, replace(hints, wide=bool(wide)), partial(distinct, table))
+    reading = recognise(table.columns, format, replace(hints, wide=wide), partial(distinct, table))
     table = renamed(table, reading.columns)
     numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
     if reading.layout.name in ("long", "wide"):

@@ -52,7 +52,7 @@ def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
     if len(header) < least:
         raise InputError(
             f"{name}: only one column, {''.join(header)!r}, so this is not a table of predictions "
-            "(or its separator is not , ; or tab)."
+            "(or its separator is not , ; or tab, or there are lines above the header)."
         )
     if all(NUMBER.fullmatch(column) for column in header):
         raise InputError(

@@ -1,0 +1,205 @@
+"""Tables as people leave them: what is in them besides predictions is seen, and refused or read as what it is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cvstats import InputError, load_report, read_predictions
+
+N = 20
+RNG = np.random.default_rng(3)
+IDS, FOLD = np.arange(1, N + 1), np.arange(N) % 4
+Y = np.arange(N) * 7 % 3 % 2
+P, Q = (np.round(np.clip(share * Y + 0.6 * RNG.random(N), 0.01, 0.99), 4) for share in (0.35, 0.2))
+LONG = pd.DataFrame(
+    {
+        "sample": np.tile(IDS, 2), "configuration": np.repeat(["a", "b"], N), "fold": np.tile(FOLD, 2),
+        "prediction": np.concatenate([P, Q]), "label": np.tile(Y, 2),
+    }
+)  # fmt: skip
+CUBE = read_predictions(LONG)
+
+
+def wide(**columns):
+    return pd.DataFrame({"sample": IDS, "label": Y, **columns})
+
+
+def save(folder, text, name="mine.csv"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def same(cube, other=CUBE):
+    return cube.drop_attrs().identical(other.drop_attrs())
+
+
+# -- how text is written
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read_in_any_column_of_numbers(tmp_path, separator):
+    whole = LONG.assign(label=LONG["sample"] + 0.5, prediction=LONG["prediction"].round(0))
+    whole.loc[2 * N - 1, "prediction"] = 0.25  # the only fraction is in the last row
+    for table in (LONG, whole, LONG.assign(configuration=LONG["configuration"].map({"a": "C=0,5", "b": "1,5"}))):
+        path = tmp_path / "mine.csv"
+        table.to_csv(path, sep=separator, decimal=",", index=False)
+        assert same(read_predictions(path), read_predictions(table))
+
+
+def test_ids_with_commas_stay_as_they_are_written(tmp_path):
+    table = LONG.assign(sample=[f"{i},5" for i in LONG["sample"]])
+    table.to_csv(tmp_path / "mine.csv", sep=";", index=False)
+    assert read_predictions(tmp_path / "mine.csv")["sample"].values[0] == "1,5"
+
+
+def test_commas_that_are_no_decimal_commas_are_no_numbers(tmp_path):
+    text = "sample;label;prediction;note\n" + "".join(f"{i};{i}.5;1.10{i % 10},5;x\n" for i in range(1, 9))
+    with pytest.raises(InputError, match=r"1\.101,5"):
+        read_predictions(save(tmp_path, text))
+
+
+def test_spaces_behind_separators_are_no_part_of_the_cells(tmp_path):
+    text = LONG.assign(label=np.where(LONG["label"], "ill", "well")).to_csv(index=False)
+    right = read_predictions(save(tmp_path, text), positive="ill")
+    assert same(read_predictions(save(tmp_path, text.replace(",", ", ")), positive="ill"), right)
+    odd = "sample,configuration,prediction,label\n1, a,.5,0\n2, a,.25,1\n"
+    assert read_predictions(save(tmp_path, odd))["configuration"].values.tolist() == [" a"]
+
+
+@pytest.mark.parametrize("above", ["sep=;\n", "My results\n", "My results;;;;\n"])
+def test_lines_above_the_header_are_named(tmp_path, above):
+    text = above + LONG.to_csv(index=False, sep=";")
+    with pytest.raises(InputError, match=r"the first line, '(sep=|My results)', is no header; delete what is above"):
+        read_predictions(save(tmp_path, text))
+
+
+def test_comments_above_the_header_are_suspected(tmp_path):
+    with pytest.raises(InputError, match=r"only one column, '# mine', .* or there are lines above the header"):
+        read_predictions(save(tmp_path, "# mine\n# 2024\n" + LONG.to_csv(index=False)))
+
+
+@pytest.mark.parametrize("table", [LONG, wide(lr=P, rf=Q)], ids=["long", "wide"])
+def test_a_header_that_comes_again_is_named(tmp_path, table):
+    text = table.to_csv(index=False)
+    with pytest.raises(InputError, match=rf"row {len(table) + 1} repeats the header, as where two tables were put"):
+        read_predictions(save(tmp_path, text + text))
+
+
+def test_empty_columns_without_a_name_are_no_columns(tmp_path):
+    text = wide(lr=P, rf=Q).to_csv(index=False)
+    for end in (",\n", ",,\n"):
+        cube = read_predictions(save(tmp_path, text.replace("\n", end)))
+        assert cube["configuration"].values.tolist() == ["lr", "rf"]
+    assert same(read_predictions(save(tmp_path, LONG.to_csv(index=False).replace("\n", ",\n"))))
+
+
+def test_row_numbers_that_pandas_wrote_and_read_again_are_no_configuration():
+    table = wide(lr=100 * P, rf=100 * Q).assign(label=IDS / 7)
+    table.insert(0, "Unnamed: 0", np.arange(N))
+    assert read_predictions(table)["configuration"].values.tolist() == ["lr", "rf"]
+
+
+@pytest.mark.parametrize("written", ["0.1_1", "٠.٥"])
+def test_only_plain_numbers_are_numbers(tmp_path, written):
+    table = LONG.astype({"prediction": str})
+    table.loc[3, "prediction"] = written
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    with pytest.raises(InputError, match=rf"column 'prediction' holds text among numbers: '{written}' in row 4"):
+        read_predictions(tmp_path / "mine.csv")
+
+
+# -- columns that are no configurations
+
+
+@pytest.mark.parametrize(
+    "names", [("no", "yes"), ("p_no", "p_yes"), ("no_prob", "yes_prob"), ("Prob(no)", "Prob(yes)")]
+)
+def test_columns_named_like_the_classes_are_their_probabilities(names):
+    table = wide(**{names[1]: P, names[0]: 1 - P}).assign(label=np.where(Y, "yes", "no"))
+    for given in (table, table.rename(columns={"sample": "id"})):
+        cube = read_predictions(given, positive="yes")
+        assert cube.sizes["configuration"] == 1
+        np.testing.assert_array_equal(cube.values[:, 0], P)
+    three = table.rename(columns={names[0]: "0", names[1]: "1"}).assign(label=Y)
+    assert np.array_equal(read_predictions(three)[:, 0], P)
+
+
+def test_columns_named_like_the_classes_are_not_configurations_by_accident():
+    numbered = wide(**{str(i): P if i % 2 else Q for i in range(4)})
+    assert read_predictions(numbered).sizes["configuration"] == 4
+    with pytest.raises(
+        InputError, match=r"'0', '1' should be the classes, but do not add up to one\. If each is a conf"
+    ):
+        read_predictions(numbered[["sample", "label", "0", "1"]])
+    told = read_predictions(numbered, columns={"prediction": ["0", "1"]})
+    assert told["configuration"].values.tolist() == ["0", "1"]
+    mixed = wide(no=1 - P, yes=P, lr=Q).assign(label=np.where(Y, "yes", "no"))
+    with pytest.raises(InputError, match=r"columns 'no', 'yes' are called like the classes, but 'lr' not"):
+        read_predictions(mixed, positive="yes")
+    three = wide(a=P / 2, b=P / 2, c=1 - P).assign(label=np.array(["a", "b", "c"])[IDS % 3])
+    assert sorted(read_predictions(three)["label_class"].values) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["rep1 rep2", "repeat_1 repeat_2", "pred_rep1 pred_rep2", "oof_fold1 oof_fold2", "mean lower upper", "lr residual",
+     "pred_mean pred_std", "lr correct", "lr rf split", "lr patient_id", "lr rf error", "y_pred_run1 y_pred_run2"],
+)  # fmt: skip
+def test_columns_that_say_they_are_something_else_are_no_configurations(names):
+    values = dict(zip(names.split(), [P, Q, Q], strict=False))
+    for given in (wide(**values).rename(columns={"sample": "id", "label": "target"}), wide(**values)):
+        with pytest.raises(InputError):
+            read_predictions(given)
+    told = read_predictions(given, columns={"sample": "sample", "prediction": [*values]})
+    assert told["configuration"].values.tolist() == [*values]
+
+
+@pytest.mark.parametrize("names", ["predicted probability", "y_pred y_proba", "predicted_class probability_1"])
+def test_classes_beside_their_probability_are_no_configuration(names, capsys):
+    said, probability = names.split()
+    cube = read_predictions(wide(**{said: (P > 0.5).astype(int), probability: P}))
+    assert np.array_equal(cube, P[:, None])
+    assert cube["kind"] == "probability"
+
+
+@pytest.mark.parametrize("names", ["m1 m2", "prob1 prob2", "lr mean_rank_model", "pred_a pred_b", "lr risk"])
+def test_columns_that_may_be_configurations_are(names, capsys):
+    values = dict(zip(names.split(), [P, Q], strict=True))
+    assert read_predictions(wide(**values)).sizes["configuration"] == 2
+
+
+def test_the_layout_that_comes_closest_says_what_is_in_its_way():
+    with pytest.raises(
+        InputError, match=r"'wide', but that has no columns like 'residual'\..*columns=\{'prediction': \['lr'\]"
+    ):
+        read_predictions(wide(lr=P, residual=Q))
+    with pytest.raises(InputError, match=r"Closest: 'wide', but that has no columns like 'repeat'"):
+        read_predictions(wide(repeat=1, lr=P))
+
+
+@pytest.mark.parametrize("names", ["P (class={})", "confidence({})", "prob_class_{}", "proba of {}", "{}_proba"])
+def test_words_around_a_class_are_seen_through(names, capsys):
+    """As KNIME, RapidMiner and people write them, beside the predicted class."""
+    table = pd.DataFrame({"row ID": IDS, "class": np.where(Y, "ill", "well"), "Prediction (class)": "well"})
+    table = table.assign(**{names.format(label): p for label, p in (("well", 1 - P), ("ill", P))})
+    assert np.array_equal(read_predictions(table, positive="ill")[:, 0], P)
+
+
+def test_probability_of_the_predicted_class_is_not_that_of_one_class(capsys):
+    said = np.where(P > 0.5, "yes", "no")
+    table = pd.DataFrame({"id": IDS, "truth": np.where(Y, "yes", "no"), "pred": said, "prob": P})
+    assert np.array_equal(read_predictions(table, positive="yes")[:, 0], P)
+    table["prob"] = np.maximum(P, 1 - P)
+    with pytest.raises(InputError, match=r"'prob' is never below one half, though 'pred' holds both classes: it seems"):
+        read_predictions(table, positive="yes")
+    assert read_predictions(table, positive="yes", columns={"prediction": "pred"})["kind"] == "label"
+
+
+def test_inner_predictions_are_not_read_as_outer_ones():
+    table = LONG.rename(columns={"fold": "inner_fold"}).assign(outer_fold=1)
+    with pytest.raises(InputError, match=r"column 'inner_fold' says that these predictions were made inside the train"):
+        read_predictions(table)
+    assert (
+        load_report(read_predictions(table, columns={"fold": "inner_fold", "prediction": "prediction"}))["folds"] == 4
+    )
