@@ -6,6 +6,7 @@ Nothing is repaired: a sample with two truths or two folds or text among numbers
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from ._columns import constant, first_codes, is_number, numbers_of, numeric, tex
 from ._layout import Hints
 from ._rows import PER_SAMPLE, TableRows, joined
 
+ROUND_OFF = 1e-6  # how far a probability may lie outside [0, 1] by rounding, in single precision
+AMOUNT = re.compile(r"[-+\u2212]?[$\u20ac\u00a3]?\d[\d\s.,'/]*%?")  # a number in other words
 RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
 
 
@@ -70,6 +73,10 @@ def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]
                 raise _text_among_numbers(rows)
             rows.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
             values = 1 - values
+    if not guesses and (hints.kind or first.kind) in (None, "probability"):
+        if None in first.values and hints.kind is None:
+            _refuse_codes(values, distinct)
+        values = _without_round_off(values, rows) if len(first.values) > 1 or len(distinct) <= 2 else values
     data = _in_cells(rows, values, -1 if guesses else np.nan)
     del values, there, predicted  # which would be held beside the cube
     rows.parts.clear()
@@ -115,6 +122,26 @@ def _values(rows: TableRows) -> tuple[np.ndarray, Axis | None]:
     return joined(codes)[:, None], axis
 
 
+def _refuse_codes(values: np.ndarray, distinct: list[Any]) -> None:
+    """Raise for predictions of 0 and 1 only where classes have names: nobody says which one is 1."""
+    if len(distinct) != 2 or not all(isinstance(name, str) for name in distinct):
+        return
+    if all(np.isin(found[~np.isnan(found)], (0, 1)).all() for found in (values[:64], values)):  # most fail at once
+        raise InputError(
+            f"predictions are 0 or 1 throughout, but the classes are {show(distinct)}. If they number the classes, "
+            "write the names instead; if they are probabilities of the positive class, say kind='probability'."
+        )
+
+
+def _without_round_off(values: np.ndarray, rows: TableRows) -> np.ndarray:
+    """Return values with those that lie outside [0, 1] by rounding on its ends, if all others lie within."""
+    gap = max(-np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None) - 1)
+    if not 0 < gap <= ROUND_OFF:
+        return values
+    rows.notes[f"probabilities outside [0, 1], by {gap:.1g} at most, were taken for rounding and set to 0 or 1"] = None
+    return values.clip(0, 1)
+
+
 def _text_among_numbers(rows: TableRows) -> InputError:
     for part in rows.parts:
         for name in part.values.values():
@@ -122,8 +149,11 @@ def _text_among_numbers(rows: TableRows) -> InputError:
             words = [not numeric(values) and not is_number(str(value)) for value in values]
             if len(bad := np.flatnonzero(np.array(words) & values.notna())):
                 found = show(dict.fromkeys(texts(values.iloc[bad])))
-                return InputError(f"column {name!r} holds text among numbers: {found} in {rows.where(bad, part)}.")
-    return InputError("prediction columns mix numbers and text.")
+                return InputError(
+                    f"column {name!r} holds text among numbers: {found} in {rows.where(bad, part)}. Write numbers as 0.5 "
+                    "(no decimal commas, thousands separators or percent signs) and leave what is missing empty."
+                )
+    return InputError("predictions are numbers written as text, some or all; convert them to numbers.")
 
 
 def _once(rows: TableRows, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
@@ -175,6 +205,11 @@ def _different(
 def _folds(rows: TableRows, predicted: np.ndarray) -> Any:
     if "fold" not in rows.present:
         return None
+    nowhere = rows.codes["fold"] == rows.axes["fold"].places.get("-1", -2)
+    if len(bad := np.flatnonzero(nowhere & predicted)):
+        raise InputError(
+            f"column 'fold' is -1 in {rows.where(bad)}, so the sample is in no test set, but it is predicted."
+        )
     dims = [name for name in rows.keys if name not in ("configuration", "partner")]
     try:
         codes = _once(rows, "fold", predicted, dims)
@@ -228,7 +263,7 @@ def _guessed(rows: TableRows, axis: Axis, names: dict[str, Any]) -> tuple[np.nda
     """Return the classes that were predicted, by number, and all classes if some are never the truth."""
     guesses, known = [same(name, names) for name in axis.places], {*names.values()}
     stray = [name for name in guesses if name not in known]
-    if stray and len({is_number(name) for name in axis.places}) > 1:
+    if stray and (len({is_number(name) for name in axis.places}) > 1 or all(map(AMOUNT.fullmatch, stray))):
         raise _text_among_numbers(rows)
     extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
     return np.array([*guesses, None], object), sorted({*known, *stray}) if extend else None

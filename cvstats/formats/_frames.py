@@ -10,8 +10,11 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columns import NUMBER
+from ._columns import NUMBER, words
 from ._layout import ROW_NAMES
+
+TRAINING = {"train", "training"}
+SETS = TRAINING | {"test", "testing", "val", "valid", "validation", "holdout", "oof"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
         kinds = {type(value).__name__ for value in frame[column].dropna()}
         if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
             raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
+    refuse_training(frame, name)
     return Table(name, list(frame.columns), lambda: iter([frame]))
 
 
@@ -58,6 +62,17 @@ def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
         raise InputError(
             f"{name}: the first line holds numbers ({show(header)}); columns must be named in a header line."
         )
+
+
+def refuse_training(frame: pd.DataFrame, name: str) -> None:
+    """Raise where a column says that some rows are no test sets, or of different ones."""
+    for column in frame.columns[[kind in ("str", "object", "category", "string") for kind in frame.dtypes]]:
+        if not {str(value).lower() for value in frame[column].iloc[:100].dropna()} <= SETS:
+            continue
+        found = sorted(words(frame[column]))
+        kinds = {value.lower() for value in found}
+        if kinds <= SETS and (len(kinds) > 1 or kinds & TRAINING):
+            raise InputError(f"{name}: column {column!r} holds {show(found)}; keep the rows of test sets only.")
 
 
 def empty(name: str, columns: Iterable[str]) -> InputError:

@@ -12,6 +12,7 @@ from typing import Any
 from cvstats._check import InputError, show
 
 from ._columns import is_number, plain, texts
+from ._frames import SETS
 from ._layout import ROW_NAMES, TRUTHS, Hints
 
 # our word -> other people's, in lower case without punctuation
@@ -42,7 +43,6 @@ PARTS = {
     "sample": {"id", "ids", "idx", "index", "uid", "sample", "mbid"},
 }
 WEKA = re.compile(r"\d+:.+")
-SETS = {"train", "training", "test", "testing", "val", "valid", "validation", "holdout", "oof"}
 FLAGS = {"0", "1", "-1", "true", "false", "yes", "no"}  # what features hold too
 NAMING = ("sample", "configuration", "repeat", "fold", "group")
 PROBABILITY = re.compile(r"prob", re.IGNORECASE)
@@ -85,10 +85,7 @@ def guess(columns: Sequence[str], distinct: Callable[..., list[list[str]]], hint
         role, names = next(iter(doubts.items()))
         said = f"columns={ {role: names[0]} }"
         raise InputError(f"several columns could be the {role}: {show(names)}. Say which, for instance {said}.")
-    sets = distinct(found["fold"])[0] if "fold" in found else []
-    if sets and all(name.lower() in SETS for name in sets):
-        if len(sets) > 1:
-            raise InputError(f"column {found['fold']!r} holds {show(sets)}; keep the rows of test sets only.")
+    if "fold" in found and {name.lower() for name in distinct(found["fold"])[0]} <= SETS:  # of test sets only
         found.pop("fold")
     if "label" not in found and hints.labels is None:
         rest = [name for name in left if name not in found.values()]

@@ -19,12 +19,13 @@ from cvstats._check import InputError, show
 from cvstats.cube.arrays import SETTLED
 
 from ._axis import Axis
-from ._columns import constant, first_codes, refuse_unused, splits_in_repeats, texts
+from ._columns import constant, first_codes, plain, refuse_unused, splits_in_repeats, texts
 from ._layout import Parsed
 from ._output import FIRST, LAST
 
 KEYS, PER_SAMPLE = FIRST[:4], LAST  # what names a cell, and what is said of its sample
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
+TOTALS = {"total", "totals", "grandtotal", "subtotal", "sum", "mean", "average", "overall"}
 STEP = 2**15  # rows that are looked at at a time
 RESERVED = {*FIRST, *LAST, *SETTLED, "label_class", "prediction"}
 
@@ -102,6 +103,9 @@ class TableRows:
         self.full = bool(self.order) and self.total == self.cells  # every cell has its row
         if not self.full:
             self._refuse_strangers()
+        last = next(reversed(self.axes["sample"].places))
+        if plain(last) in TOTALS:
+            raise InputError(f"the last sample is called {last!r}: is it a total of the rows above? Remove such rows.")
         return own
 
     def _no_partner(self) -> dict[str, Any]:

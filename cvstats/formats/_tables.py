@@ -18,7 +18,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._frames import Table, check_header, empty, from_frame
+from ._frames import Table, check_header, empty, from_frame, refuse_training
 from ._gate import Budget, first_line, needed, opened, readable
 from ._layout import ROW_NAMES
 from ._text import arff_cells, delimited
@@ -56,7 +56,7 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
     if kind is not None:
         raise InputError(f"{name}: this is a {kind} file, not a table of text.")
     packed = path.suffix == ".joblib"
-    if start.startswith(PICKLES) or packed:
+    if start.startswith(PICKLES) or path.suffix in (".joblib", ".pkl", ".pickle"):
         loader = "joblib.load" if packed else "pandas.read_pickle"
         raise InputError(f"{name}: {PICKLE.format(name, path.stem, loader)}")
     if start.startswith(b"PK") and (sizes := _workbook(path)):
@@ -163,7 +163,9 @@ def _parquet(path: Path, budget: Budget) -> Table:
         ):
             for i in range(meta.num_row_groups):
                 group = file.read_row_group(i, use_threads=False)
-                yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
+                frame = group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
+                refuse_training(frame, path.name)
+                yield frame
 
     return Table(path.name, columns, parts)
 

@@ -203,3 +203,89 @@ def test_inner_predictions_are_not_read_as_outer_ones():
     assert (
         load_report(read_predictions(table, columns={"fold": "inner_fold", "prediction": "prediction"}))["folds"] == 4
     )
+
+
+# -- rows that are no predictions, and values that are not what they seem
+
+
+@pytest.mark.parametrize("name", ["Total", "Mean", "grand total"])
+def test_totals_at_the_bottom_are_no_samples(name):
+    row = {"sample": name, "label": Y.sum(), "lr": P.sum(), "rf": Q.sum()}
+    table = pd.concat([wide(lr=P, rf=Q).astype({"sample": str}), pd.DataFrame([row])])
+    with pytest.raises(InputError, match=rf"the last sample is called '{name}': is it a total of the rows above\?"):
+        read_predictions(table)
+
+
+@pytest.mark.parametrize("column", ["set", "split", "fold", "Data Set"])
+def test_rows_of_training_sets_are_refused_wherever_they_are_named(tmp_path, column):
+    table = LONG.assign(**{column: np.where(LONG["sample"] % 2, "Train", "test")})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    pytest.importorskip("pyarrow")
+    table.to_parquet(tmp_path / "mine.parquet", index=False)
+    for given in (table, tmp_path / "mine.csv", tmp_path / "mine.parquet"):
+        for columns in (None, {"prediction": ["prediction"]}):  # which leaves other columns out
+            with pytest.raises(
+                InputError, match=rf"column '{column}' holds 'Train', 'test'; keep the rows of test sets"
+            ):
+                read_predictions(given, columns=columns)
+    with pytest.raises(InputError, match="holds 'train'; keep the rows of test sets only"):
+        read_predictions(LONG.assign(set="train"))
+    assert read_predictions(LONG.assign(set="test")).drop_vars("set").equals(CUBE)
+
+
+def test_a_fold_of_minus_one_is_no_fold():
+    table = LONG.assign(fold=LONG["fold"].where(LONG["sample"] != 4, -1))
+    with pytest.raises(InputError, match="column 'fold' is -1 in rows 4, 24, so the sample is in no test set"):
+        read_predictions(table)
+    table["prediction"] = table["prediction"].where(table["sample"] != 4)
+    assert read_predictions(table)["fold"].values[3] == -1
+
+
+@pytest.mark.parametrize("written", ["{:.4f}%", "0,{:.0f}", "1,0{:02.0f}.5", "${:.0f}", "\u2212{:.4f}", "{:.0f}/100"])
+def test_numbers_in_other_words_are_not_classes(tmp_path, written):
+    table = LONG.assign(prediction=[written.format(100 * p) for p in LONG["prediction"]])
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    with pytest.raises(
+        InputError, match=r"column 'prediction' holds text among numbers: .* Write numbers as 0\.5 \(no"
+    ):
+        read_predictions(tmp_path / "mine.csv")
+    with pytest.raises(
+        InputError, match="predictions are numbers written as text, some or all; convert them to numbers"
+    ):
+        read_predictions(LONG.astype({"prediction": str}))
+
+
+def test_probabilities_beyond_their_ends_by_rounding_stay_probabilities():
+    for beyond, right in ((-1e-17, 0), (1 + 2e-16, 1), (1.00000012, 1)):
+        table = LONG.assign(prediction=LONG["prediction"].where(LONG["sample"] != 4, beyond))
+        for kind in (None, "probability"):
+            cube = read_predictions(table, kind=kind)
+            assert cube["kind"] == "probability"
+            assert (cube.sel(sample=4) == right).all()
+            assert "were taken for rounding and set to 0 or 1" in load_report(cube)["notes"][0]
+            assert np.array_equal(cube.drop_sel(sample=4), CUBE.drop_sel(sample=4))
+        assert (read_predictions(table, kind="score").sel(sample=4) == beyond).all()
+        numbers = read_predictions(table.assign(label=table["sample"] / 7))
+        assert (numbers.sel(sample=4) == beyond).all()
+    apart = LONG.assign(prediction=LONG["prediction"] - 0.02)
+    assert read_predictions(apart)["kind"] == "score"
+    values = {"prediction_a": -1e-9, "prediction_b": 0.5, "prediction_c": 0.5 + 1e-9}
+    three = LONG.drop(columns="prediction").assign(label=np.array(["a", "b", "c"])[LONG["sample"] % 3], **values)
+    assert read_predictions(three)["kind"] == "probability"
+
+
+def test_codes_of_classes_with_names_are_asked_for():
+    words = LONG.assign(label=np.where(LONG["label"], "yes", "no"), prediction=(LONG["prediction"] > 0.5).astype(int))
+    with pytest.raises(
+        InputError, match=r"predictions are 0 or 1 throughout, but the classes are 'no', 'yes'\. If they"
+    ):
+        read_predictions(words, positive="yes")
+    assert read_predictions(words, positive="yes", kind="probability")["kind"] == "probability"
+    trees = words.assign(prediction=words["prediction"].where(words["sample"] != 3, 0.75))
+    assert read_predictions(trees, positive="yes")["kind"] == "probability"
+
+
+@pytest.mark.parametrize("name", ["mine.pkl", "mine.pickle", "mine.joblib"])
+def test_pickles_of_any_age_are_called_pickles(tmp_path, name):
+    with pytest.raises(InputError, match="this is a Python pickle, which is never opened"):
+        read_predictions(save(tmp_path, "ccopy_reg\n_reconstructor\np0\n", name))
