@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column
 from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
+from .formats._layout import NUMBERED
 from .formats._manifest import MANIFEST
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
@@ -128,6 +130,10 @@ def read_predictions(
     if file is not None and not tables and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
         cube = read_cube(file)
         _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
+        if missing := [name for name in ("label", "kind") if name not in cube.coords]:
+            raise InputError(
+                f"{file.name}: holds no cube: there is no coordinate {missing[0]!r}. Make it with as_cube()."
+            )
         facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
         return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
     hints = Hints(labels=_read_labels(labels, encoding, budget), positive=positive, kind=kind)
@@ -180,6 +186,8 @@ def _read_tables(
         with _about(table.name):
             found.append(_take_in(rows, table, format, columns, said, fold, read_as))
         del table  # what is not in the rows is not needed any more
+    if rows.several and all(fold is None for _, fold, _ in given):
+        _refuse_unmatched(rows)
     with _about("" if rows.several else found[0][0]):
         cube, facts = cube_of(rows, hints)
     sources, headers, readings = zip(*found, strict=True)
@@ -218,11 +226,22 @@ def _take_in(
     origin = {**reading.columns, **mapped}
     for part in _parts(table, reading.layout, hints, fold):
         if numbered:
-            part.notes.append("the file has no sample ids: samples are numbered by row")
+            part.notes.append(NUMBERED)
             part.read_as.pop("sample", None)
         rows.add(part)
         read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
     return table.name, table.columns, reading
+
+
+def _refuse_unmatched(rows: TableRows) -> None:
+    """Raise where rows of several tables, which are matched by their numbers, are not equally many."""
+    sizes = Counter({part.source: 0 for part in rows.parts})
+    sizes.update({part.source: part.rows for part in rows.parts if NUMBERED in part.notes})
+    if len({*sizes.values()}) > 1:
+        raise InputError(
+            f"samples cannot be matched between tables {show(sizes)}: without sample ids rows are numbered, and these "
+            f"have {show(count or 'named ones' for count in sizes.values())}. Add a column of sample ids to each."
+        )
 
 
 @contextmanager

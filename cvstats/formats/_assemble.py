@@ -73,10 +73,9 @@ def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]
                 raise _text_among_numbers(rows)
             rows.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
             values = 1 - values
-    if not guesses and (hints.kind or first.kind) in (None, "probability"):
-        if None in first.values and hints.kind is None:
-            _refuse_codes(values, distinct)
-        values = _without_round_off(values, rows) if len(first.values) > 1 or len(distinct) <= 2 else values
+    if not guesses and (len(first.values) > 1 or len(distinct) <= 2):
+        values, notes = likely_probabilities(values, distinct, hints.kind or first.kind, single=None in first.values)
+        rows.notes |= dict.fromkeys(notes)
     data = _in_cells(rows, values, -1 if guesses else np.nan)
     del values, there, predicted  # which would be held beside the cube
     rows.parts.clear()
@@ -122,24 +121,24 @@ def _values(rows: TableRows) -> tuple[np.ndarray, Axis | None]:
     return joined(codes)[:, None], axis
 
 
-def _refuse_codes(values: np.ndarray, distinct: list[Any]) -> None:
-    """Raise for predictions of 0 and 1 only where classes have names: nobody says which one is 1."""
-    if len(distinct) != 2 or not all(isinstance(name, str) for name in distinct):
-        return
-    if all(np.isin(found[~np.isnan(found)], (0, 1)).all() for found in (values[:64], values)):  # most fail at once
+def likely_probabilities(
+    values: np.ndarray, labels: list[Any], kind: str | None, single: bool = True
+) -> tuple[np.ndarray, list[str]]:
+    """Return predictions of classes with those beyond 0 and 1 by rounding on these ends, and a note on that.
+
+    Raise for 0 and 1 only where classes have names, unless `kind` is given: nobody says which class is 1.
+    """
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    named = single and kind is None and len(labels) == 2 and all(isinstance(name, str) for name in labels)
+    if named and low >= 0 and high <= 1 and np.isin(values[~np.isnan(values)], (0, 1)).all():
         raise InputError(
-            f"predictions are 0 or 1 throughout, but the classes are {show(distinct)}. If they number the classes, "
+            f"predictions are 0 or 1 throughout, but the classes are {show(labels)}. If they number the classes, "
             "write the names instead; if they are probabilities of the positive class, say kind='probability'."
         )
-
-
-def _without_round_off(values: np.ndarray, rows: TableRows) -> np.ndarray:
-    """Return values with those that lie outside [0, 1] by rounding on its ends, if all others lie within."""
-    gap = max(-np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None) - 1)
-    if not 0 < gap <= ROUND_OFF:
-        return values
-    rows.notes[f"probabilities outside [0, 1], by {gap:.1g} at most, were taken for rounding and set to 0 or 1"] = None
-    return values.clip(0, 1)
+    gap = max(-low, high - 1)
+    if kind not in (None, "probability") or not 0 < gap <= ROUND_OFF:
+        return values, []
+    return values.clip(0, 1), [f"probabilities beyond 0 and 1, by {gap:.1g} at most, were set to 0 and 1: rounding"]
 
 
 def _text_among_numbers(rows: TableRows) -> InputError:
@@ -148,10 +147,10 @@ def _text_among_numbers(rows: TableRows) -> InputError:
             values = part.frame[name]
             words = [not numeric(values) and not is_number(str(value)) for value in values]
             if len(bad := np.flatnonzero(np.array(words) & values.notna())):
-                found = show(dict.fromkeys(texts(values.iloc[bad])))
+                found, where = show(dict.fromkeys(texts(values.iloc[bad]))), rows.where(bad, part)
                 return InputError(
-                    f"column {name!r} holds text among numbers: {found} in {rows.where(bad, part)}. Write numbers as 0.5 "
-                    "(no decimal commas, thousands separators or percent signs) and leave what is missing empty."
+                    f"column {name!r} holds text among numbers: {found} in {where}. Write numbers as 0.5 (no decimal "
+                    "commas, thousands separators or percent signs) and leave what is missing empty."
                 )
     return InputError("predictions are numbers written as text, some or all; convert them to numbers.")
 

@@ -11,7 +11,7 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import NUMBER, words
-from ._layout import ROW_NAMES
+from ._layout import ROW_NAMES, UNNAMED
 
 TRAINING = {"train", "training"}
 SETS = TRAINING | {"test", "testing", "val", "valid", "validation", "holdout", "oof"}
@@ -50,6 +50,8 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
 
 def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
     """Raise unless column names are unique and look like names, and there are at least so many."""
+    if len(header) > 2 and all(UNNAMED.fullmatch(column) for column in header[1:]):
+        raise InputError(f"{name}: the first line names no columns; delete what is above the header.")
     twice = [column for column, times in Counter(header).items() if times > 1]
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")

@@ -17,6 +17,7 @@ from cvstats.cube.predictions import SUM_TOLERANCE
 from ._columns import natural_column, texts
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+NUMBERED = "the file has no sample ids: samples are numbered by row"
 UNNAMED = re.compile(r"(Unnamed: \d+)?")  # such as pandas reads and writes again
 MARKS = re.compile(r"[ ._-]")
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
@@ -246,7 +247,7 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
         if name in frame.columns and frame[name].is_unique:
             return frame[name], "samples are named by the file's row names"
     numbers = pd.Series(np.arange(len(frame)), index=frame.index)
-    return numbers, "the file has no sample ids: samples are numbered by row"
+    return numbers, NUMBERED
 
 
 def check_classes(

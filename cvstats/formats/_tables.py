@@ -18,6 +18,7 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
+from ._axis import NA
 from ._frames import Table, check_header, empty, from_frame, refuse_training
 from ._gate import Budget, first_line, needed, opened, readable
 from ._layout import ROW_NAMES
@@ -129,7 +130,7 @@ def _excel(path: Path) -> Table:
     except ImportError:
         raise InputError(f"{path.name}: {EXCEL}") from None
     with readable(path.name, "Excel workbook is corrupt"):
-        found = pd.read_excel(path, sheet_name=None, dtype=object)
+        found = pd.read_excel(path, sheet_name=None, dtype=object, keep_default_na=False, na_values=NA)
     sheets = {name: frame for name, frame in found.items() if len(frame)}
     if len(sheets) != 1:
         raise InputError(f"{path.name}: the workbook has {len(sheets)} sheets with rows ({show(sheets)}); keep one.")
@@ -146,7 +147,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
     with readable(path.name, "Parquet file is corrupt or cut off"), parquet.ParquetFile(path) as file:
         meta, schema = file.metadata, file.schema_arrow
         _refuse_types(schema, path.name, types)
-        width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
+        width = sum(32 if types.is_decimal(column.type) else 8 for column in schema)
         groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
         size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
     budget.take(size, f"{path.name}: a row group decompresses to", path)
@@ -163,7 +164,7 @@ def _parquet(path: Path, budget: Budget) -> Table:
         ):
             for i in range(meta.num_row_groups):
                 group = file.read_row_group(i, use_threads=False)
-                frame = group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
+                frame = _frame(group.rename_columns(columns), types)
                 refuse_training(frame, path.name)
                 yield frame
 
@@ -188,10 +189,20 @@ def _feather(path: Path, budget: Budget) -> Table:
         table.validate(full=True)
         size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
         budget.take(size, f"{path.name}: its text takes", path)
-        frame = table.replace_schema_metadata(None).to_pandas()
+        frame = _frame(table, arrow.types)
     if not all(isinstance(column, str) for column in frame.columns):
         raise InputError(f"{path.name}: columns must be named.")
     return from_frame(frame.rename(columns=lambda name: ROW_NAMES if INDEX.fullmatch(name) else name), path.name)
+
+
+def _frame(table: Any, types: Any) -> pd.DataFrame:
+    """Return an Arrow table as pandas takes it without what pandas wrote into it; decimals become floats."""
+    for place, column in enumerate(table.schema):
+        if types.is_decimal(column.type):
+            numbers = table.column(place).cast("string").cast("float64")  # at once, some would be rounded twice
+            table = table.set_column(place, column.name, numbers)
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(use_threads=False)
+    return frame
 
 
 def _refuse_types(schema: Any, name: str, types: Any) -> None:

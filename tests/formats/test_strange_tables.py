@@ -262,7 +262,7 @@ def test_probabilities_beyond_their_ends_by_rounding_stay_probabilities():
             cube = read_predictions(table, kind=kind)
             assert cube["kind"] == "probability"
             assert (cube.sel(sample=4) == right).all()
-            assert "were taken for rounding and set to 0 or 1" in load_report(cube)["notes"][0]
+            assert "were set to 0 and 1: rounding" in load_report(cube)["notes"][0]
             assert np.array_equal(cube.drop_sel(sample=4), CUBE.drop_sel(sample=4))
         assert (read_predictions(table, kind="score").sel(sample=4) == beyond).all()
         numbers = read_predictions(table.assign(label=table["sample"] / 7))
@@ -289,3 +289,102 @@ def test_codes_of_classes_with_names_are_asked_for():
 def test_pickles_of_any_age_are_called_pickles(tmp_path, name):
     with pytest.raises(InputError, match="this is a Python pickle, which is never opened"):
         read_predictions(save(tmp_path, "ccopy_reg\n_reconstructor\np0\n", name))
+
+
+def test_repeats_that_no_sample_returns_in_are_folds():
+    with pytest.raises(
+        InputError, match=r"no sample is predicted in more than one repeat: .* columns=\{'fold': 'repeat'"
+    ):
+        read_predictions(LONG.rename(columns={"fold": "repeat"}))
+    assert same(read_predictions(LONG.rename(columns={"fold": "repeat"}), columns={"fold": "repeat"}))
+    assert read_predictions(LONG.assign(repeat=1)).sizes["repeat"] == 1
+
+
+def test_a_row_for_each_class_is_not_two_configurations():
+    rows = [(i, "m", k, p, t) for i, v, t in zip(IDS, P, Y, strict=True) for k, p in ((0, 1 - v), (1, v))]
+    table = pd.DataFrame(rows, columns=["sample", "configuration", "class", "prediction", "label"])
+    with pytest.raises(InputError, match=r"Column 'class' names the class of each row: give each class a column, pred"):
+        read_predictions(table)
+
+
+# -- several files, arrays, workbooks, Parquet, netCDF
+
+
+@pytest.mark.parametrize("names", [("rep1", "rep2"), ("fold1", "fold2"), ("lr", "truth"), ("test", "train")])
+def test_files_of_repeats_folds_or_the_truth_are_no_configurations(tmp_path, names):
+    paths = {
+        name: save(tmp_path, wide(prediction=p).to_csv(index=False), f"{name}.csv")
+        for name, p in zip(names, (P, Q), strict=True)
+    }
+    for given in (tmp_path, [*paths.values()]):
+        with pytest.raises(InputError, match=rf"files are called .*'{names[1]}', but each file is one configuration"):
+            read_predictions(given)
+    assert read_predictions(paths)["configuration"].values.tolist() == [*names]
+
+
+def test_hidden_files_are_no_tables(tmp_path):
+    for name, p in (("lr", P), ("rf", Q)):
+        save(tmp_path, wide(prediction=p).to_csv(index=False), f"{name}.csv")
+        save(tmp_path, "\x00\x05", f"._{name}.csv")
+        save(tmp_path, "PK", f"~${name}.xlsx")
+    assert read_predictions(tmp_path)["configuration"].values.tolist() == ["lr", "rf"]
+
+
+def test_tables_without_ids_are_matched_by_row_only_if_they_can_be(capsys):
+    tables = {name: pd.DataFrame({"y_true": 1, "y_proba": p}) for name, p in (("a", P), ("b", Q))}
+    assert read_predictions(tables).sizes == {"sample": N, "configuration": 2}
+    tables["b"] = tables["b"][:-2]
+    with pytest.raises(
+        InputError, match=r"samples cannot be matched between tables 'a', 'b': .* these have 20, 18\. Add"
+    ):
+        read_predictions(tables)
+    with pytest.raises(InputError, match=r"and these have 20, 'named ones'"):
+        read_predictions({"a": tables["a"], "b": pd.DataFrame({"id": IDS, "y_true": 1, "y_proba": Q})})
+
+
+def test_arrays_are_judged_as_columns_are():
+    for odd in ({"y_pred": P > 0.5, "y_proba": P}, {"lr": P, "idx": IDS}, {"rep1": P, "rep2": Q}):
+        with pytest.raises(InputError, match=rf"arrays .*'{[*odd][-1]}' are not called like configurations"):
+            read_predictions({"y": Y, **odd})
+    cube = read_predictions({"y": Y, "lr": np.where(IDS == 3, -1e-17, P)})
+    assert cube["kind"] == "probability"
+    assert cube.values[2, 0] == 0
+    assert "were set to 0 and 1" in load_report(cube)["notes"][-1]
+    with pytest.raises(InputError, match="predictions are 0 or 1 throughout, but the classes are 'b', 'a'"):
+        read_predictions({"y": np.where(Y, "a", "b"), "lr": (P > 0.5).astype(int)}, positive="a")
+
+
+def test_titles_of_workbooks_are_no_headers(tmp_path):
+    pytest.importorskip("openpyxl")
+    for start in (0, 1):
+        with pd.ExcelWriter(tmp_path / "mine.xlsx") as book:
+            pd.DataFrame([["My results"]]).to_excel(book, header=False, index=False, startrow=start)
+            LONG.to_excel(book, startrow=start + 2, index=False)
+        with pytest.raises(InputError, match=r"the first line names no columns; delete what is above the header"):
+            read_predictions(tmp_path / "mine.xlsx")
+    words = LONG.astype({"prediction": object})
+    words.loc[3, "prediction"] = "n/a"
+    words.to_excel(tmp_path / "mine.xlsx", index=False)
+    with pytest.raises(InputError, match=r"column 'prediction' mixes types 'float', 'str'"):
+        read_predictions(tmp_path / "mine.xlsx")
+
+
+def test_parquet_columns_of_nothing_and_of_decimals(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from decimal import Decimal
+
+    columns = LONG.to_dict("list") | {"prediction": [Decimal(str(p)) for p in LONG["prediction"]]}
+    parquet.write_table(arrow.table({**columns, "note": arrow.nulls(2 * N)}), tmp_path / "mine.parquet")
+    cube = read_predictions(tmp_path / "mine.parquet")
+    assert same(cube)
+    assert load_report(cube)["ignored_columns"] == ["note"]
+
+
+def test_a_foreign_netcdf_file_with_predictions_is_no_cube(tmp_path):
+    pytest.importorskip("h5netcdf")
+    CUBE.drop_vars(["label", "kind", "positive", "threshold"]).drop_attrs().to_dataset().to_netcdf(tmp_path / "mine.nc")
+    with pytest.raises(
+        InputError, match=r"mine\.nc: holds no cube: there is no coordinate 'label'\. Make it with as_cube"
+    ):
+        read_predictions(tmp_path / "mine.nc")
