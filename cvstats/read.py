@@ -269,7 +269,7 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
 
 def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iterator[Parsed]:
     """Yield the parsed parts of a table; layouts that need all rows at once get them."""
-    frames = table.parts() if layout.chunked else iter([pd.concat(table.parts(), ignore_index=True)])
+    frames = table.parts() if layout.chunked else iter([table.whole()])
     row = 1
     for frame in frames:
         frame = plain_text(frame) if table.text and layout.name == "long" else frame
@@ -307,7 +307,7 @@ def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
                 f"`labels`: {str(labels)!r} must have one column (labels) or two (ids, labels); "
                 f"found {len(table.columns)}."
             )
-        frame = pd.concat(table.parts(), ignore_index=True)
+        frame = table.whole()
         found = natural_column(frame.iloc[:, -1])
         if found.nunique() != frame.iloc[:, -1].nunique():  # classes called 1.1 and 1.10
             found = frame.iloc[:, -1].astype(object)

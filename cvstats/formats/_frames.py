@@ -26,6 +26,11 @@ class Table:
     parts: Callable[[], Iterator[pd.DataFrame]]
     text: bool = False  # so that types are to be found out
 
+    def whole(self) -> pd.DataFrame:
+        """Return all rows."""
+        parts = [*self.parts()]
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
 
 def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
     """Wrap a data frame; an index that is not just row numbers becomes a column."""

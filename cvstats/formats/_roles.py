@@ -52,6 +52,8 @@ BESIDE |= {"error", "binary", "time", "rank", "id", "fold", "train", "test", "va
 BESIDE |= {"residual", "residuals", "correct", "confidence"} | PARTS["prediction"] | WORDS["label"]
 PREDICTIONS = WORDS["prediction"] | PARTS["prediction"]
 ROLES = set().union(*(WORDS[role] for role in WORDS if role not in ("prediction", "configuration")))
+SAYS_ELSE = ROLES | BESIDE | PREDICTIONS
+WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 ANY_MODEL = PREDICTIONS | {"class", "label", "raw", "mean", "median", "binary"}  # words that a model may be called
 BEFORE = PREDICTIONS | {"p", "pr", "confidence", "score"}  # words before or behind a class, and those between
 BETWEEN = {"class", "label", "of", "for", "is", "y"}
@@ -187,13 +189,12 @@ def no_configurations(columns: Sequence[str]) -> list[str]:
 
     Words that a model might be called, such as mean or score, say so only where there are no others.
     """
-    words = {name: [word for part in parts_of(name) if (word := part.rstrip("0123456789"))] for name in columns}
-    odd = [name for name in columns if words[name] and {*words[name]} <= ROLES | BESIDE | PREDICTIONS]
-    numbered = [name for name in odd if name[-1:].isdigit() and {*words[name]} <= PREDICTIONS]
-    alike = len(odd) == len(columns)
-    odd = [name for name in odd if name not in numbered]
-    sure = any(plain(name) not in ANY_MODEL and not {*words[name]} <= ANY_MODEL for name in odd)
-    return odd if len(columns) > 1 and (sure or alike) else []
+    stems = {name: name.translate(WITHOUT_DIGITS) for name in columns}
+    words = {stem: {*parts_of(stem)} for stem in {*stems.values()}}
+    known = {name: words[stem] for name, stem in stems.items() if words[stem] and words[stem] <= SAYS_ELSE}
+    odd = [name for name, said in known.items() if name == stems[name] or not said <= PREDICTIONS]
+    sure = any(plain(name) not in ANY_MODEL and not known[name] <= ANY_MODEL for name in odd)
+    return odd if len(columns) > 1 and (sure or len(known) == len(columns)) else []
 
 
 def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
@@ -233,7 +234,7 @@ def _by_words(columns: Sequence[str], classes: Sequence[str]) -> dict[tuple[str,
         written = name.lower()
         bare = written.rstrip(")]}")
         for n in sizes:
-            ends = ((written[:-n], written[-n:], ""), (bare[:-n], bare[-n:], ""), ("", written[:n], written[n:]))
+            ends = {(written[:-n], written[-n:], ""), (bare[:-n], bare[-n:], ""), ("", written[:n], written[n:])}
             for before, label, behind in ends:
                 if label in known and _is_about_classes(before, behind):
                     found.setdefault((plain(before), plain(behind)), {})[known[label]] = name

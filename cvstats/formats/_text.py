@@ -93,7 +93,7 @@ class Cells:
         self._refuse_header(frame)
         frame = frame.drop(columns=[name for name in self.unnamed if frame[name].isna().all()])
         if self.separator != ",":
-            texts = (name for name, kind in frame.dtypes.items() if kind == "category" and name not in (names or ()))
+            texts = [name for name in frame.columns[frame.dtypes == "category"] if name not in (names or ())]
             frame = frame.assign(**{name: _with_points(frame[name]) for name in texts})
         return frame.reset_index(drop=True)
 
