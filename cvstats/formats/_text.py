@@ -73,20 +73,23 @@ class Cells:
         """Return fractions as floats, everything else as text with its distinct values."""
         check_header(self.header, self.name, 1 if ids is None else 2)
         head = [row for _, row in islice(self.rows(), HEAD) if row]
-        names = None if ids is None else {column for column in self.header if is_id(column) or column in {*ids}}
+        comma = self.separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for row in head for cell in row)
+        decimal = "," if comma else "."
+        names = None if ids is None else {*ids, *filter(is_id, self.header)}
         fractions = {
             column
             for place, column in enumerate(self.header)
-            if names is not None and column not in names and not IDS.fullmatch(column) and _fraction(place, head)
+            if names is not None and column not in names and not IDS.fullmatch(column)
+            if _fraction(place, head, decimal)
         }
-        frame = self._by_arrow(fractions) if head else None
+        frame = self._by_arrow(fractions) if head and not comma else None
         if frame is None and head:
             try:
-                frame = self._by_pandas(fractions)
+                frame = self._by_pandas(fractions, decimal)
             except (InputError, UnicodeDecodeError):
                 raise
             except ValueError:  # text further down among fractions
-                frame = self._by_pandas(set())
+                frame = self._by_pandas(set(), decimal)
         if frame is None or not len(frame):
             self._refuse_ragged()
             raise empty(self.name, self.header)
@@ -200,12 +203,12 @@ class Cells:
             if block[0] not in b"\r\n" or block.strip(b"\r\n"):
                 yield block
 
-    def _by_pandas(self, fractions: set[str]) -> pd.DataFrame | None:
+    def _by_pandas(self, fractions: set[str], decimal: str) -> pd.DataFrame | None:
         """Return the cells by pandas without blank lines; None when the first row is longer than the header."""
         settings: dict[str, Any] = {
             "header": None, "names": self.header, "index_col": False, "encoding": self.encoding, "sep": self.separator,
-            "quotechar": self.quote, "skipinitialspace": self.spaces, "keep_default_na": False, "low_memory": False,
-            "na_values": [*NA, "?"] if self.arff else NA, "chunksize": CHUNK,
+            "decimal": decimal, "quotechar": self.quote, "skipinitialspace": self.spaces, "keep_default_na": False,
+            "low_memory": False, "na_values": [*NA, "?"] if self.arff else NA, "chunksize": CHUNK,
         }  # fmt: skip
         if self.arff:
             settings |= {"escapechar": "\\", "doublequote": False}
@@ -259,8 +262,8 @@ class Cells:
                 )
 
 
-def _fraction(place: int, rows: Sequence[Sequence[str]]) -> bool:
-    cells = [row[place].strip() for row in rows[:-1] or rows if place < len(row)]
+def _fraction(place: int, rows: Sequence[Sequence[str]], decimal: str) -> bool:
+    cells = [row[place].strip().replace(decimal, ".") for row in rows[:-1] or rows if place < len(row)]
     cells = [cell for cell in cells if cell not in NA]
     return any(re.search(r"[.eE]", cell) for cell in cells) and all(NUMBER.fullmatch(cell) for cell in cells)
 
