@@ -43,7 +43,7 @@ class RankKernel(Kernel):
         self.separate = problem.model is not None
         if problem.model is None:
             self.rankings = [
-                (slice(None), Ranking.of(rows, cut, planes[plane].reshape(problem.n, -1), rows))
+                (slice(None), Ranking.of(rows, cut, planes[plane].reshape(problem.n, self.m * p.shape[-1]), rows))
                 for plane, rows, cut in contrasts(metric, problem.y, problem.n_classes)
             ]
             repeats = self.width = p.shape[-1]  # columns of a configuration in a ranking

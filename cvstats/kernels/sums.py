@@ -83,7 +83,10 @@ class SumKernel(Kernel):
             present = None if present.all() else present
         labels = [np.ones(len(problem.y))]
         if metric.label_parts is not None:
-            labels += metric.label_parts(problem.y, problem.n_classes)
+            y = problem.y
+            if present is not None and metric.requires == "spread":  # around a centre of what a column predicted
+                y = np.where(present, y if y.ndim == 2 else y[:, None], np.nan)
+            labels += metric.label_parts(y, problem.n_classes)
         labels = [part[None] if part.ndim == 1 and present is None else self._wide(part, present) for part in labels]
         if problem.weight is not None:
             parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))

@@ -9,10 +9,18 @@ import numpy as np
 
 from .base import SHARE, Sums, define
 
+ROUNDING = 1e-12  # of a sum: real weights are added with rounding errors below it
+
 
 def class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
     """Return, for every class, which samples are of it."""
     return [(y == code).astype(float) for code in range(k)]
+
+
+def rest(total: Any, part: Any) -> Any:
+    """Return what is left of a total; NaN where nothing is, or what the rounding of real weights alone leaves."""
+    left = total - part
+    return np.where(left > ROUNDING * total, left, np.nan)
 
 
 def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -205,11 +213,11 @@ def mcc(sums: Sums, labels: Sums) -> Any:
     total, truth, predicted = labels[0], labels[1:], sums[k:]
     if k == 2:
         cross = sums[0] * total - truth[1] * sums[1]
-        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
+        spread = truth[0] * truth[1] * (sums[1] * rest(total, sums[1]))
     else:
         right = sum(sums[:k])
         cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
-        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
+        spread = rest(total**2, sum(t**2 for t in truth)) * rest(total**2, sum(q**2 for q in predicted))
     defined = spread > 0
     value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
     return np.where(total > 0, value, np.nan)

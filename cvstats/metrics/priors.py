@@ -170,7 +170,8 @@ def _reweighted(metric: Metric, prior: tuple[float, ...], sums: Sums, labels: Su
         by_class = (parts[at : at + k] for at in range(0, len(parts), k))
         return [sum(f * part for f, part in zip(factor, some, strict=True)) for some in by_class]
 
-    return metric.formula(added(sums), [total, *added(labels[k + 1 :])])
+    value = metric.formula(added(sums), [total, *added(labels[k + 1 :])])
+    return np.where(np.all(np.broadcast_arrays(*labels[1 : k + 1]), axis=0), value, np.nan)
 
 
 def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:

@@ -190,10 +190,20 @@ def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray
         member = member[..., data.weight > 0]
     data, counts = _counted(data)
     total = float(counts.sum())
-    each = [
-        metric.kernel(data.repeats(slice(r, r + 1)), total).scores(inside * counts) for r, inside in enumerate(member)
-    ]
+    each = [_by_fold(metric, data.repeats(slice(r, r + 1)), total, inside * counts) for r, inside in enumerate(member)]
     return np.stack(each, axis=1).T
+
+
+def _by_fold(metric: Metric, data: Problem, total: float, counts: np.ndarray) -> np.ndarray:
+    """Return the scores (fold, m) under the counts of each fold."""
+    if metric.requires != "spread":
+        return metric.kernel(data, total).scores(counts)
+    out = np.full((len(counts), data.p.shape[-2]), np.nan)
+    for fold, count in enumerate(counts):  # labels vary little in a fold that lies far from the centre of all
+        if count.any():
+            part = data.samples(count > 0)
+            out[fold] = metric.kernel(part, total).scores(count[None, count > 0])[0]
+    return out
 
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:

@@ -1159,3 +1159,21 @@ class TestRefusals:
         assert ("of a class" in text) == (few is not None)
         assert few is None or f"limits are NaN: {few} of a class is fewer than 5" in text
         assert np.isnan(both(out)).all() == (few is not None)
+
+
+def test_log_scale_of_other_decisions_by_hand():
+    kept, chosen = np.array([0.2, 0.3, 0.5]), np.array([0.3, 0.4, 0.4])
+    one = evidence("log_loss", estimate=0.4, naive=0.25, kept=kept, chosen=chosen)
+    want = np.sqrt(1.3 * kept.var(ddof=1) / 0.25**2 + 0.7 * chosen.var(ddof=1) / 0.4**2)
+    assert scale_of(one.metric).spread(one, 1.3, 0.7)[0] == pytest.approx(want)
+
+
+@pytest.mark.parametrize(("metric", "factor"), [("mse", 1), ("rmse", 4)])
+@pytest.mark.parametrize("kept", [True, False])
+def test_tails_are_heavy_above_twice_the_variation_of_normal_errors(metric, factor, kept):
+    for share, heavy in ((3.9, False), (4.1, True)):  # the squared coefficient of variation of the squared errors
+        variance = share * 2.0**2 / 50 / factor
+        draws = np.sqrt(variance) * np.array([-1, 0, 1]) + 2
+        given = {"kept": draws} if kept else {"variance": np.array([9, variance, 9])}
+        one = evidence(metric, naive=2.0, estimate=2.5, scores=np.array([3.0, 2.0, 4.0]), **given)
+        assert (cs.calibrated().doubt(one) is not None) == heavy
