@@ -66,7 +66,6 @@ class Outcome:
     score_variance: np.ndarray  # (configuration,) over usable draws
     n_redrawn: int
     share: np.ndarray | None = None  # (configuration,) of the mixture that all samples choose
-    anchor: np.ndarray | None = None  # (draw,) the best on all samples, judged as each draw's choice was, if asked for
 
     def judged(self, values: Iterable[np.ndarray]) -> Outcome:
         """Return the outcome of draws that something was decided in and some of `values` (draw,) judge."""
@@ -116,9 +115,8 @@ def decide(
     *,
     judge: Draws | None = None,
     judging: bool = True,
-    anchored: bool = False,
 ) -> Outcome:
-    """Choose in every draw and, if `judging`, judge the choice by the same metric; if `anchored` the best of all too.
+    """Choose in every draw and, if `judging`, judge the choice by the same metric.
 
     `judge` are the weights that judge, by default the samples left out of the draw. Draws are over all samples of the
     cube. Other metrics and predictions, and all that rules make of more than a plain choice, are judged by `verdicts`;
@@ -130,10 +128,10 @@ def decide(
     best_wins = rules.select is select_best
     in_place = judging and best_wins
     keys = label_keys(data.names) if best_wins and rules.ties == "random" else None
-    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place, anchored and in_place)
+    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place)
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(work, data, progress=progress, steps=draws.times)
-    best = blocks[0] if len(blocks) == 1 else merged(blocks, metric.direction)
+    best = blocks[0] if len(blocks) == 1 else merged(blocks)
     places = np.flatnonzero(known.eligible)
     count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
     if count > 1:
@@ -154,9 +152,8 @@ def decide(
     score, spread = np.full((2, size), np.nan)
     score[places], spread[places] = best.score, variance
     redrawn = int((best.redrawn > 0).sum())
-    anchor = best.anchor if work.anchored else None
     value = np.where(usable, value, np.nan)
-    return Outcome(known, decision, value, usable, rate, score, spread, redrawn, anchor=anchor)
+    return Outcome(known, decision, value, usable, rate, score, spread, redrawn)
 
 
 def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcome:
@@ -199,7 +196,6 @@ class _Chosen:
     place: np.ndarray  # (draw,) of the winner in the cube
     key: np.ndarray  # (draw,) its tie key
     value: np.ndarray  # (draw,) the winner as judged; NaN when judged later
-    anchor: np.ndarray  # (draw,) the best on all samples as judged; NaN when nobody asked
     score: np.ndarray  # (m,) the score on all samples
     deviation: np.ndarray  # (2, m) sum and sum of squares of the score's deviation over usable draws
     table: np.ndarray  # (draw, m) all scores, for strategies that need them
@@ -215,7 +211,6 @@ class Choose:
     rules: Rules
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
     in_place: bool = True  # whether the block's winners are judged here, on the same predictions
-    anchored: bool = False  # whether its best on all samples is judged too
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = None) -> _Chosen:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
@@ -223,11 +218,8 @@ class Choose:
         judge = None if self.judge is None else self.judge.on(block.rows)
         if m < np.count_nonzero(block.eligible):
             draws = draws.remembered()  # for the other blocks
-        heaviest, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
-        if self.rules.plain:
-            scorer = self.metric.kernel(block, heaviest)
-        else:
-            scorer = choosing_kernel(self.metric, block, max(heaviest, float(block.n)), adjust)
+        heaviest, adjust = max(draws.total, judge.total if judge else 0.0, float(block.n)), self.rules.adjust
+        scorer = choosing_kernel(self.metric, block, heaviest, adjust)
         check = block.check(self.metric.requires)
         best_wins = self.rules.select is select_best
         times = draws.times
@@ -238,7 +230,6 @@ class Choose:
             place=np.zeros(times, np.int64),
             key=np.zeros(times, np.uint64),
             value=np.full(times, np.nan),
-            anchor=np.full(times, np.nan),
             score=np.empty(m),
             deviation=np.zeros((2, m)),
             table=np.empty((times, 0 if best_wins else m)),
@@ -253,7 +244,6 @@ class Choose:
                     np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
                 )
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
-                first = select_best(out.score, direction=self.metric.direction) if self.anchored else None
                 centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
@@ -272,30 +262,23 @@ class Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                good = check.chosen(right)
-                out.value[now] = np.where(good, scorer.judged(right, local), np.nan)
-                if first is not None:
-                    out.anchor[now] = np.where(good, scorer.judged(right, np.repeat(first, len(right))), np.nan)
+                out.value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
             del criterion, score, gap  # else they would stand beside the next block's
             if tick is not None:
                 tick(None, stop - start)
         return out
 
 
-def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
+def merged(blocks: list[_Chosen]) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
     out = blocks[0]
     for block in blocks[1:]:
         better = beats(block.best, block.key, out.best, out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
         out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
-    score = np.concatenate([block.score for block in blocks])
-    first = int(select_best(score, direction=direction))
-    ends = np.cumsum([len(block.score) for block in blocks])
     return replace(
         out,
-        anchor=blocks[int(np.searchsorted(ends, first, "right"))].anchor,
-        score=score,
+        score=np.concatenate([block.score for block in blocks]),
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
     )
