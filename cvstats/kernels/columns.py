@@ -45,7 +45,6 @@ class ColumnKernel(Kernel):
     def _described(self, column: int, weights: np.ndarray) -> np.ndarray:
         """Return the score of one configuration: the mean over the repeats that it predicted anything in."""
         case, each = self.weight, []
-        y = self.y if self.y.ndim == 1 else self.y[:, column]
         for repeat, there in enumerate(self.present[:, column].T):
             if not there.any():
                 continue
@@ -56,7 +55,7 @@ class ColumnKernel(Kernel):
                 w = weights[start : start + self.step, order]
                 with np.errstate(divide="ignore", invalid="ignore"):
                     w = w.astype(float) if case is None else w * case[order]
-                    blocks.append(self.describe(y[order][None], p[order][None], w))
+                    blocks.append(self.describe(self.y[order][None], p[order][None], w))
             each.append(np.concatenate(blocks))
         size = len(weights), len(self.metric.at) if self.metric.curve else 1
         value = np.mean(each, axis=0) if each else np.full(size, np.nan)

@@ -209,7 +209,7 @@ def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
 
     The mean of the distinct values, because it does not change when rows are repeated.
     """
-    shifted = y - np.apply_along_axis(lambda column: np.unique(column).mean(), 0, y)
+    shifted = y - np.unique(y).mean()
     return [shifted, shifted**2]
 
 
