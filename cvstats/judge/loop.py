@@ -218,8 +218,9 @@ class Choose:
         judge = None if self.judge is None else self.judge.on(block.rows)
         if m < np.count_nonzero(block.eligible):
             draws = draws.remembered()  # for the other blocks
-        heaviest, adjust = max(draws.total, judge.total if judge else 0.0, float(block.n)), self.rules.adjust
-        scorer = choosing_kernel(self.metric, block, heaviest, adjust)
+        heaviest, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
+        plain, metric = self.rules.plain, self.metric
+        scorer = metric.kernel(block, heaviest) if plain else choosing_kernel(metric, block, heaviest, adjust)
         check = block.check(self.metric.requires)
         best_wins = self.rules.select is select_best
         times = draws.times
