@@ -22,7 +22,7 @@ class Problem:
 
     Attributes
     ----------
-    y : (n,) or (n, m) codes (binary: 1 = positive), numbers or times; two axes when labels differ between columns.
+    y : (n,) codes (binary: 1 = positive), numbers or times.
     p : (n, m, r) predictions as they were saved, or (k, n, m, r), a plane per class or horizon; NaN where missing.
     weight : (n,) case weights or None.
     event : (n,) 1 = observed, or None.
@@ -70,8 +70,7 @@ class Problem:
 
     def columns(self, index: Any) -> Problem:
         """Return the problem restricted to some columns."""
-        y = self.y if self.y.ndim == 1 else self.y[:, index]
-        return replace(self, y=y, p=self.p[..., index, :])
+        return replace(self, p=self.p[..., index, :])
 
     def samples(self, rows: np.ndarray) -> Problem:
         """Return the problem restricted to some samples."""

@@ -34,6 +34,15 @@ def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     return [*_hits(y, p, k), *(p == code for code in range(k))]
 
 
+def agreement(sums: Sums, labels: Sums) -> tuple[Any, Sums, Sums]:
+    """Return how many were predicted right, and the margins of the classes: true and predicted."""
+    k, total, truth = len(labels) - 1, labels[0], labels[1:]
+    if k > 2:
+        return sum(sums[:k]), truth, sums[k:]
+    hits, positive = sums
+    return total - truth[1] - positive + 2 * hits, truth, [total - positive, positive]
+
+
 _LABEL = SHARE | {"uses": "label"}
 _ERROR = _LABEL | {"direction": "minimize"}
 _BY_CLASS: dict[str, Any] = {"family": "smooth", "ingredients": _hits, "label_parts": class_counts}
@@ -209,15 +218,9 @@ def mcc(sums: Sums, labels: Sums) -> Any:
     >>> cs.mcc(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    k = len(labels) - 1
-    total, truth, predicted = labels[0], labels[1:], sums[k:]
-    if k == 2:
-        cross = sums[0] * total - truth[1] * sums[1]
-        spread = truth[0] * truth[1] * (sums[1] * rest(total, sums[1]))
-    else:
-        right = sum(sums[:k])
-        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
-        spread = rest(total**2, sum(t**2 for t in truth)) * rest(total**2, sum(q**2 for q in predicted))
+    total, (right, truth, predicted) = labels[0], agreement(sums, labels)
+    cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
+    spread = rest(total**2, sum(t**2 for t in truth)) * rest(total**2, sum(q**2 for q in predicted))
     defined = spread > 0
     value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
     return np.where(total > 0, value, np.nan)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .base import Sums, define
-from .classes import _BY_CLASS, _LABEL, _TABLE, rest
+from .classes import _BY_CLASS, _LABEL, _TABLE, agreement, rest
 
 _BINARY = _TABLE | {"binary_only": True}
 
@@ -201,12 +201,6 @@ def kappa(sums: Sums, labels: Sums) -> Any:
     >>> cs.kappa(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    k = len(labels) - 1
-    total, truth = labels[0], labels[1:]
-    if k == 2:
-        right = total - truth[1] - sums[1] + 2 * sums[0]
-        predicted = [total - sums[1], sums[1]]
-    else:
-        right, predicted = sum(sums[:k]), sums[k:]
+    total, (right, truth, predicted) = labels[0], agreement(sums, labels)
     chance = sum(t * q for t, q in zip(truth, predicted, strict=True)) / total
     return (right - chance) / rest(total, chance)

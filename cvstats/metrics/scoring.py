@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, encode_labels, problem
+from cvstats.cube.arrays import BESIDE, SETTLED, batch_dims, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.coords import folds_of
 from cvstats.cube.partners import by_pairs
@@ -81,11 +81,9 @@ def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.Dat
 
 
 def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray, Metric], Any]) -> Any:
-    """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
-    pairs = metric.family in ("rank", "custom") or metric.uses == "survival"
-    carriers = ["weight", "event", "fold"] + (["label"] if pairs else [])
-    own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
-    return map_along(own, lambda part: function(part, metric), cube)
+    """Apply a function to a cube in memory, cell by cell along batch dims in which samples differ."""
+    beside = {dim for name in BESIDE if name in cube.coords for dim in cube[name].dims}
+    return map_along([dim for dim in batch_dims(cube) if dim in beside], lambda part: function(part, metric), cube)
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
