@@ -64,7 +64,7 @@ class RankKernel(Kernel):
         for _, ranking in self.rankings:
             w = self._weighted(ranking, weights)
             ready.append((lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)))
-        score = np.empty((len(columns), len(weights)))
+        score = np.empty((len(weights), len(columns)))  # whoever looks for the best of a draw goes row by row
         step = max(1, TILE // max(1, self.width * len(weights)))
         for start in columns[::step]:
             block = slice(start, min(start + step, columns.stop))
@@ -77,8 +77,8 @@ class RankKernel(Kernel):
                 sides = [part[None] if len(part) == 1 else part[pattern].reshape(shape) for part in totals]
                 parts.append((counts, *sides))
             averages = self._averaged(parts, self.begun[block], self.whole[block], len(weights))
-            score[start - columns.start : block.stop - columns.start] = averages
-        return score.T
+            score[:, start - columns.start : block.stop - columns.start] = averages.T
+        return score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]``: only the walk goes winner by winner."""
