@@ -145,7 +145,7 @@ class Kernel:
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
         score = self.scores(weights)
-        return settled(self.metric.sign * score), score
+        return settled(score, self.metric.sign), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
@@ -156,10 +156,13 @@ class Kernel:
         return out
 
 
-def settled(values: np.ndarray) -> np.ndarray:
-    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
-    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
-    return np.asarray(bits.view(float))
+def settled(values: np.ndarray, sign: int = 1) -> np.ndarray:
+    """Return `sign` times values without their last bits (46 stay): those that rounding alone tells apart are tied."""
+    out = np.asarray(np.multiply(values, sign, dtype=float))
+    bits = out.view(np.int64)  # in place: a table may be large
+    bits += 64
+    bits &= -128
+    return out
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class RankKernel(Kernel):
             w = np.take(weights, ranking.rows, axis=1)
             w = w if self.weight is None else w * self.weight[ranking.rows]
             ready.append((lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)))
-        score = np.empty((len(columns), len(weights)))
+        score = np.empty((len(weights), len(columns)))  # whoever looks for the best of a draw goes row by row
         step = max(1, TILE // max(1, self.width * len(weights)))
         for start in columns[::step]:
             block = slice(start, min(start + step, columns.stop))
@@ -78,8 +78,8 @@ class RankKernel(Kernel):
                 sides = [part[None] if len(part) == 1 else part[pattern].reshape(shape) for part in totals]
                 parts.append((counts, *sides))
             averages = self._averaged(parts, self.begun[block], self.whole[block])
-            score[start - columns.start : block.stop - columns.start] = averages
-        return score.T
+            score[:, start - columns.start : block.stop - columns.start] = averages.T
+        return score
 
     def _averaged(self, parts: list[Any], begun: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return scores (configuration, draw) from the count and both classes' weights of each ranking.

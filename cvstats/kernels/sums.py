@@ -167,7 +167,7 @@ class SumKernel(Kernel):
             if self.width > 1:
                 table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
             score[:, some] = table
-        return settled(self.metric.sign * score), score
+        return settled(score, self.metric.sign), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
