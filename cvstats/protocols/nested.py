@@ -194,7 +194,7 @@ def _inner_scores(inner: xr.DataArray, asked: _Asked, held: np.ndarray) -> np.nd
     if "fold" not in inner.coords:
         return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
     fold = inner["fold"].where(
-        ~xr.DataArray(held, dims=("sample", "outer_fold")), "" if inner["fold"].dtype.kind in "UO" else -1
+        ~xr.DataArray(held, dims=("sample", "outer_fold")), "" if inner["fold"].dtype.kind in "UOT" else -1
     )
     table = fold.transpose("outer_fold", "sample", ...).values
     counts = {len(np.unique(ids[~out])) for ids, out in zip(table, held.T, strict=True)}
