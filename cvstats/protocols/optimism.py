@@ -220,9 +220,11 @@ def _incumbents(worth: np.ndarray) -> np.ndarray:
 def _sizes(sizes: Sequence[int] | None, total: int) -> np.ndarray:
     if sizes is None:
         return np.unique(np.round(np.geomspace(1, total, 25)).astype(int))
-    wanted = np.array([check_count(size, "sizes") for size in sizes], int)
+    wanted = np.array([check_count(size, "sizes") for size in np.atleast_1d(np.asarray(sizes)).tolist()], int)
     if not wanted.size or wanted.max() > total:
-        raise InputError(f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(sizes)}.")
+        raise InputError(
+            f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(wanted) or 'none'}."
+        )
     return wanted
 
 
