@@ -38,8 +38,8 @@ REASONS = {  # known ones why a bar is missed, by how the job begins; shown belo
     "makes no cube",
     "report": "nine figures take about a second; curves, the published BBC, which draws without strata, the set of "
     "the best and the order of all configurations take the rest",
-    "4x columns": "names and types of columns are looked at one by one, by pyarrow too; no step grows faster than that, "
-    "so what is above 4 is the cache",
+    "4x columns": "names and types of columns are looked at one by one, by pyarrow too; no step grows faster than "
+    "that, so what is above 4 is the cache",
     "grid search": "the predictions of every fit are copied and labelled; 1.08, 1.12 and 1.14 in three runs",
     "4x": "short calls in one run; the slope over four doublings, above, is less than 1",
     "ROC curve": LIMITS,

@@ -101,7 +101,7 @@ def precision_plan(
     >>> import cvstats as cs
     >>> plan = cs.precision_plan(cs.simulate_cube(100, 20, rng=1), "accuracy", n=[50, 100, 400], rng=1)
     >>> plan.width.values.round(2)
-    array([0.32, 0.22, 0.11])
+    array([0.31, 0.22, 0.1 ])
     """
     check_form(cube)
     wanted = _counts(n, "n")
@@ -199,7 +199,7 @@ def _at(size: int, run: Run, cube: xr.DataArray, asked: Request, worth: np.ndarr
     draws = make_draws(cube, needs, asked.times, asked.rules.seed, asked.strata, check, ratio)
     out, best = decide(by, data, draws, asked.rules, judging=False), run.choice.index
     place = out.decision.place[out.usable]
-    if best < 0 or not len(place):
+    if best < 0 or not len(place) or not len(evidence.chosen):
         return (np.nan,) * 4
     chosen, wins = worth[place], None if evidence.wins is None else out.win_rate[data.eligible]
     regret = [float(np.mean(asked.metrics[0].optimism(worth[best], some))) for some in (evidence.chosen, chosen)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from .formats._candidates import is_recording, read_recording
 from .formats._columns import natural_column
 from .formats._frames import Table, from_frame
 from .formats._gate import Budget, check_input, node
+from .formats._layout import NUMBERED
 from .formats._manifest import MANIFEST
 from .formats._netcdf import read_netcdf, write_netcdf
 from .formats._output import check_text
@@ -128,6 +130,10 @@ def read_predictions(
     if file is not None and not tables and (file.suffix in (*STORES, ".zarr") or os.path.isdir(file)):
         cube = read_cube(file)
         _refuse_for_cubes(cube, file.name, positive=positive, columns=columns, labels=labels, kind=kind)
+        if missing := [name for name in ("label", "kind") if name not in cube.coords]:
+            raise InputError(
+                f"{file.name}: holds no cube: there is no coordinate {missing[0]!r}. Make it with as_cube()."
+            )
         facts = {"layout": "cube", "title": "cube written by write_cube()", "recognised": "by its format"}
         return cube if _report.read(cube) else _report.attach(cube, source=file.name, **facts)
     hints = Hints(labels=_read_labels(labels, encoding, budget), positive=positive, kind=kind)
@@ -180,6 +186,8 @@ def _read_tables(
         with _about(table.name):
             found.append(_take_in(rows, table, format, columns, said, fold, read_as))
         del table  # what is not in the rows is not needed any more
+    if rows.several and all(fold is None for _, fold, _ in given):
+        _refuse_unmatched(rows)
     with _about("" if rows.several else found[0][0]):
         cube, facts = cube_of(rows, hints)
     sources, headers, readings = zip(*found, strict=True)
@@ -209,7 +217,7 @@ def _take_in(
     mapped = check_columns(columns, table)
     wide = names_in(mapped["prediction"]) if isinstance(mapped.get("prediction"), list) else []
     table = renamed(table, mapped)
-    reading = recognise(table.columns, format, replace(hints, wide=bool(wide)), partial(distinct, table))
+    reading = recognise(table.columns, format, replace(hints, wide=wide), partial(distinct, table))
     table = renamed(table, reading.columns)
     numbered = reading.layout.name in ("long", "wide") and "sample" not in table.columns
     if reading.layout.name in ("long", "wide"):
@@ -218,11 +226,22 @@ def _take_in(
     origin = {**reading.columns, **mapped}
     for part in _parts(table, reading.layout, hints, fold):
         if numbered:
-            part.notes.append("the file has no sample ids: samples are numbered by row")
+            part.notes.append(NUMBERED)
             part.read_as.pop("sample", None)
         rows.add(part)
         read_as |= {role: origin_of(column, origin) for role, column in part.read_as.items()}
     return table.name, table.columns, reading
+
+
+def _refuse_unmatched(rows: TableRows) -> None:
+    """Raise where rows of several tables, which are matched by their numbers, are not equally many."""
+    sizes = Counter({part.source: 0 for part in rows.parts})
+    sizes.update({part.source: part.rows for part in rows.parts if NUMBERED in part.notes})
+    if len({*sizes.values()}) > 1:
+        raise InputError(
+            f"samples cannot be matched between tables {show(sizes)}: without sample ids rows are numbered, and these "
+            f"have {show(count or 'named ones' for count in sizes.values())}. Add a column of sample ids to each."
+        )
 
 
 @contextmanager
@@ -250,7 +269,7 @@ def _open(what: Any, name: str, columns: Mapping[str, Any], encoding: str, budge
 
 def _parts(table: Table, layout: Layout, hints: Hints, fold: int | None) -> Iterator[Parsed]:
     """Yield the parsed parts of a table; layouts that need all rows at once get them."""
-    frames = table.parts() if layout.chunked else iter([pd.concat(table.parts(), ignore_index=True)])
+    frames = table.parts() if layout.chunked else iter([table.whole()])
     row = 1
     for frame in frames:
         frame = plain_text(frame) if table.text and layout.name == "long" else frame
@@ -288,7 +307,7 @@ def _read_labels(labels: Any, encoding: str, budget: Budget) -> Any:
                 f"`labels`: {str(labels)!r} must have one column (labels) or two (ids, labels); "
                 f"found {len(table.columns)}."
             )
-        frame = pd.concat(table.parts(), ignore_index=True)
+        frame = table.whole()
         found = natural_column(frame.iloc[:, -1])
         if found.nunique() != frame.iloc[:, -1].nunique():  # classes called 1.1 and 1.10
             found = frame.iloc[:, -1].astype(object)

@@ -27,7 +27,6 @@ MOST = 2**26  # sums of counts are exact at the cost of digits of what is counte
 QUANTUM = 32
 ATTEMPTS = 1000  # for a draw that cannot be used, unless hardly any draw can
 WORDS = 32_768  # random words at a time
-PIECE = 4 * QUANTUM  # draws that are remembered together
 REMEMBERED = 32_000_000  # counts that are remembered for the next block of configurations
 
 
@@ -121,7 +120,7 @@ class Bootstrap(Draws):
             self._slots = len(slot)
             self._member = np.argsort(layer, kind="stable")  # units, stratum by stratum
             self._size = size[slot].astype(np.uint64)  # a slot draws from its stratum
-            self._start = (np.cumsum(size) - size)[slot]
+            self._start = (np.cumsum(size) - size)[slot].astype(np.uint64)
         self.total = float(self._slots) if group is None else float(self._slots * np.bincount(group).max())
 
     def _over(self, rows: np.ndarray) -> Draws:
@@ -134,10 +133,11 @@ class Bootstrap(Draws):
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        counts = np.empty((stop - start, self.n), self._dtype)
-        quanta = range(start // QUANTUM, -(-stop // QUANTUM))
-        inside = [range(max(start - q * QUANTUM, 0), min(stop - q * QUANTUM, QUANTUM)) for q in quanta]
-        self._fill(counts, {(q,): draws for q, draws in zip(quanta, inside, strict=True)})
+        first = start // QUANTUM * QUANTUM
+        counts = np.empty((stop - first, self.n), self._dtype)
+        for at in range(0, len(counts), QUANTUM):
+            self._fill(counts[at : at + QUANTUM], ((first + at) // QUANTUM,))
+        counts = counts[start - first :]
         redrawn, check = np.zeros(len(counts), int), self.check
         if check is None:
             return counts, redrawn
@@ -148,7 +148,7 @@ class Bootstrap(Draws):
             if not bad.size:
                 break
             for row in bad.tolist():
-                self._fill(counts[row : row + 1], {(*divmod(start + row, QUANTUM), attempt): range(1)})
+                self._fill(counts[row : row + 1], (*divmod(start + row, QUANTUM), attempt))
             redrawn[bad] += 1
             bad = bad[~check.pair(counts[bad])]
         redrawn[bad] = ATTEMPTS + 1  # still not usable
@@ -159,67 +159,46 @@ class Bootstrap(Draws):
         """Whether one of about a thousand draws is usable, which depends on nothing but design and seed."""
         trials = np.empty((QUANTUM, self.n), self._dtype)
         for attempt in range(QUANTUM):
-            self._fill(trials, {(0, QUANTUM, attempt): range(QUANTUM)})
+            self._fill(trials, (0, QUANTUM, attempt))
             if self.check is None or self.check.pair(trials).any():
                 return True
         return False
 
-    def _fill(self, out: np.ndarray, streams: dict[tuple[int, ...], range]) -> None:
-        """Fill rows with the counts of some draws of each stream, as many at a time as stay in the cache.
-
-        Raw 32-bit words u become unit (u * size) >> 32 of their stratum; every sample gets the count of its unit.
-        """
+    def _fill(self, out: np.ndarray, key: tuple[int, ...]) -> None:
+        """Fill rows with the counts of the first draws of a stream, as many at a time as stay in the cache."""
         units, slots, member = self._units, self._slots, self._member
-        step, one = max(1, WORDS // slots), self._dtype(1)  # adding is slow unless it is of one dtype
-        room, done = np.empty(min(2 * max(WORDS, slots), len(out) * slots), np.uint64), 0
-        waiting: list[np.ndarray] = []
-        for key, start in [(key, start) for key, draws in streams.items() for start in draws[::step]]:
-            first, size = start * slots, min(step, streams[key].stop - start) * slots
-            odd = first % 2  # a draw may begin in the middle of a 64-bit word
-            if start == streams[key].start or odd:
-                stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key))
-                stream.advance(first // 2)
-            raw = stream.random_raw((size + odd + 1) // 2).astype("<u8", copy=False).view("<u4")
-            waiting.append(raw[odd : odd + size].reshape(-1, slots))
-            rows = out[done : done + sum(map(len, waiting))]
-            if 2 * len(rows) * slots < WORDS and done + len(rows) < len(out):
-                continue
-            words = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-            place = room[: words.size].reshape(words.shape)
-            np.multiply(words, self._size, out=place, dtype=np.uint64)  # numpy 1 would multiply in 32 bits
-            place >>= np.uint64(32)
-            index = place.view(np.int64)
-            index += units * np.arange(len(rows))[:, None] + (0 if member is None else self._start)
+        stream, one = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)), self._dtype(1)
+        step = max(1 + slots % 2, WORDS // slots // 2 * 2)  # an even number of words ends with one of 64 bits
+        for rows in (out[at : at + step] for at in range(0, len(out), step)):
+            size = len(rows) * slots
+            words = stream.random_raw((size + 1) // 2).astype("<u8", copy=False).view("<u4")[:size]
+            index = np.multiply(words.reshape(-1, slots), self._size, dtype=np.uint64)  # else numpy 1 takes 32 bits
+            index >>= np.uint64(32)
+            index += np.uint64(units) * np.arange(len(rows), dtype=np.uint64)[:, None]
+            index += np.uint64(0) if member is None else self._start
             counts = np.zeros((len(rows), units), self._dtype)
-            np.add.at(counts.reshape(-1), index.reshape(-1), one)
+            np.add.at(counts.reshape(-1), index.reshape(-1).view(np.int64), one)  # slow unless it is of one dtype
             if member is not None:
                 counts[:, member] = counts.copy()
             rows[:] = counts if self.group is None else counts[:, self.group]
-            done, waiting = done + len(rows), []
 
 
 class Memory(Draws):
-    """Draws that are made but once, piece by piece."""
+    """Draws that are made but once, all of them, when the first are asked for."""
 
     def __init__(self, draws: Draws) -> None:
         self.draws, self.n, self.times, self.total, self.strata = draws, draws.n, draws.times, draws.total, draws.strata
-        self._pieces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._made: tuple[np.ndarray, np.ndarray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_pieces": {}}
+        return {**super().__getstate__(), "_made": None}
 
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (draw, n) of draws `start` to `stop` and how often each was drawn again."""
-        first = start // PIECE * PIECE
-        pieces = range(first, stop, PIECE)
-        if lost := [at for at in pieces if at not in self._pieces]:
-            counts, redrawn = self.draws.block(lost[0], min(lost[-1] + PIECE, self.times))  # at once: it takes less
-            for at in lost:
-                part = slice(at - lost[0], at - lost[0] + PIECE)
-                self._pieces[at] = counts[part], redrawn[part]
-        every = zip(*(self._pieces[at] for at in pieces), strict=True)
-        counts, redrawn = (np.concatenate(each)[start - first : stop - first] for each in every)
-        return counts, redrawn
+        if self._made is None:
+            self._made = self.draws.block(0, self.times)
+        counts, redrawn = self._made
+        return counts[start:stop], redrawn[start:stop]
 
     def _over(self, rows: np.ndarray) -> Draws:
         return self.draws.on(rows).remembered()

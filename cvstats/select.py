@@ -42,7 +42,7 @@ class Select(Protocol):
 def _performance(scores: np.ndarray, direction: str) -> np.ndarray:
     """Return scores with higher better and NaN never best; what rounding alone tells apart is tied."""
     check_option(direction, ("maximize", "minimize"), "direction")
-    values = settled(np.asarray(scores, float) * (1 if direction == "maximize" else -1))
+    values = settled(np.asarray(scores, float), 1 if direction == "maximize" else -1)
     return np.where(np.isnan(values), -np.inf, values)
 
 

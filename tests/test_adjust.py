@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 import cvstats as cs
 from cvstats.adjust import as_adjustment, as_written, cut, in_turn, recalibrate, shift_prior
 from cvstats.kernels.logistic import fit_line
-from cvstats.metrics import get_metric
+from cvstats.metrics import bound_metric, get_metric
 from shared import refusal
 
 EDGE = 2.0**-52
@@ -208,6 +208,7 @@ class TestCut:
     def test_own_metric(self):
         @cs.as_metric(direction="maximize", uses="label")
         def right(label, prediction, weight):
+            assert (weight > 0).all()
             return np.average(label == prediction, weights=weight)
 
         y, p, w = example(n=12, draws=3)
@@ -248,6 +249,13 @@ class TestCut:
                 np.testing.assert_allclose(value, all_of_them.parameters[name], rtol=1e-12)
             np.testing.assert_allclose(each.apply(p[:, index]), all_of_them.apply(p[:, index]), rtol=1e-12)
 
+    @pytest.mark.parametrize(("scores", "threshold"), [([0.4, 0.5, 0.88, 0.92], 0.45), ([0.1, 0.12, 0.6, 0.7], 0.65)])
+    def test_probabilities_take_the_one_nearest_a_half(self, scores, threshold):
+        cube = cs.as_cube(scores, [0, 1, 0, 1])
+        step, p = cut("youden").bind(cube), cube.values[:, :, None]  # either end of the middle is as good
+        found = fit_all(step, cube["label"].values, p, np.ones((1, 4), int)).parameters["threshold"]
+        assert found == pytest.approx(threshold)
+
     def test_scores_take_the_lower_median(self):
         cube = cs.as_cube(
             [[-9.0], [-8.0], [-6.0], [0.0], [1.0], [3.0]], [1, 0, 1, 0, 1, 0], kind="score", threshold=0.0
@@ -274,7 +282,9 @@ class TestCut:
             ("`cut` needs a metric of predicted classes, such as 'youden' or 'f1'; 'auc' is", ("auc",), {}),
             ("`criterion`='fone' does not exist", ("fone",), {}),
             ("`sensitivity` must be a number above 0 and at most 1; got 90.", (), {"sensitivity": 90}),
+            ("`sensitivity` must be a number above 0 and at most 1; got 1.5.", (), {"sensitivity": 1.5}),
             ("`specificity` must be a number above 0 and at most 1; got 0.", (), {"specificity": 0}),
+            ("with positive costs; got {1: inf, 0: 1}.", (), {"cost": {1: np.inf, 0: 1}}),
             ("`cost` must be {label: cost of missing it} with positive costs; got 5.", (), {"cost": 5}),
             ("with positive costs; got {1: -1, 0: 1}.", (), {"cost": {1: -1, 0: 1}}),
         ],
@@ -325,6 +335,14 @@ class TestShiftPrior:
         y, p, _ = example()
         ones = np.ones((1, len(y)), int)
         np.testing.assert_allclose(taken(fit_all(shift_prior({1: y.mean()}), y, p, ones), 0).apply(p), p, rtol=1e-12)
+
+    def test_what_may_judge_it(self):
+        step = shift_prior({1: 0.1}).bind(cs.as_cube([0.2, 0.7, 0.4], [0, 1, 1]))
+        fine = ["auc", cs.sensitivity_at(0.5), cs.at_prior("brier", {1: 0.1}), cs.at_prior("accuracy", {0: 0.9})]
+        cube = cs.as_cube([0.2, 0.7, 0.4], [0, 1, 1])
+        step.refuse([bound_metric(metric, cube, []) for metric in fine])
+        with pytest.raises(cs.InputError, match="at different class ratios"):
+            step.refuse([bound_metric(cs.at_prior("brier", {1: 0.2}), cube, [])])
 
     def test_an_absent_class(self):
         y, p, _ = example()
@@ -499,6 +517,16 @@ class TestLaws:
     def test_nothing_learned_from_nothing(self, step):
         y, p, _ = example()
         assert np.isnan(taken(fit_all(step, y, p, np.zeros((1, len(y)), int)), 0).apply(p)).all()
+
+    @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+    def test_one_draw_that_teaches_nothing_leaves_the_others(self, step):
+        y, p, _ = example()
+        w = np.array([np.zeros(len(y)), np.ones(len(y))], int)
+        learned, alone = step.fit(y, p[:, [0, 0]], w), step.fit(y, p[:, [0]], w[1:])
+        np.testing.assert_array_equal(learned.undefined, [True, False])
+        found = learned.apply(p[:, [0, 0]])
+        assert np.isnan(found[:, 0]).all()
+        np.testing.assert_allclose(found[:, 1], alone.apply(p[:, [0]])[:, 0], rtol=1e-12)
 
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
     def test_inputs_stay(self, step):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import cvstats as cs
+from cvstats.intervals.evidence import Evidence
+from cvstats.metrics.base import get_metric
+from cvstats.plan import _by_repeats, _enlarged
 from cvstats.resample import Bootstrap
 
 SEED = {"times": 100, "rng": 7}
@@ -211,3 +214,68 @@ def test_one_repeat_says_nothing_of_more():
     with pytest.raises(cs.InputError, match=r"`repeats` must be 1 for a cube of one repeat; got 1, 2"):
         cs.precision_plan(CUBES["accuracy"](), "accuracy", n=60, repeats=[1, 2])
     assert cs.precision_plan(CUBES["accuracy"](), "accuracy", n=60, repeats=1, **SEED).sizes["n_repeats"] == 1
+
+
+def pilot(metric, **changes):
+    """Return evidence of two configurations on fifty samples, with whatever is changed."""
+    values = {"metric": get_metric(metric), "estimate": 0.7, "bbc": 0.68, "naive": 0.8, "within": 0.75, "n": 50}
+    values |= {"scores": np.array([0.8, 0.6]), "variance": np.array([0.02, 0.04]), "chosen": np.array([0.8, 0.6])}
+    values |= {"values": np.array([0.5, 0.9]), "samples": 100, "smallest_class": 20, "errors": 3.0}
+    return Evidence(**{**values, **changes})
+
+
+class TestEnlarged:
+    """What is known of a data set of another size, by hand."""
+
+    @pytest.mark.parametrize("metric", ["accuracy", "auc", "log_loss", "mse"])
+    def test_as_large_as_it_is(self, metric):
+        one = pilot(metric, kept=np.array([0.5, 0.7, 0.9]) if metric == "mse" else None)
+        same = _enlarged(one, 1.0, [0.2, 0.2])
+        for name in ("estimate", "bbc", "naive", "within", "variance", "n", "samples", "smallest_class", "errors"):
+            np.testing.assert_allclose(getattr(same, name), getattr(one, name), rtol=1e-12, err_msg=name)
+        if metric == "mse":
+            np.testing.assert_allclose(same.kept, one.kept, rtol=1e-12)
+
+    def test_four_times_as_large(self):
+        large = _enlarged(pilot("auc", kept=np.array([0.5, 0.7, 0.9])), 4.0, [0.2, 0.05])
+        assert (large.n, large.samples, large.smallest_class, large.errors) == (200, 400, 80, 12.0)
+        np.testing.assert_allclose(large.variance, [0.005, 0.01])
+        np.testing.assert_allclose([large.estimate, large.naive, large.bbc], [0.7, 0.75, 0.69])  # half the gaps
+        assert large.within == pytest.approx(1 - 0.25 / 0.2 * 0.25)  # naive .80 is now .75
+        np.testing.assert_allclose(large.kept, [0.6, 0.7, 0.8])
+
+    @pytest.mark.parametrize(
+        ("regret", "share"), [([0.2, 0.05], 0.25), ([0.2, 0.0], 0), ([0.1, 0.3], 3), ([0, 0.3], None)]
+    )
+    def test_a_loss_falls_by_what_larger_draws_choose_better(self, regret, share):
+        large = _enlarged(pilot("mse", estimate=0.9, bbc=0.92, errors=0.0), 4.0, regret)
+        noise = (1 - np.sqrt(0.8)) / (1 - np.sqrt(0.5))
+        moved = 0.0 if share is None else max(1 - share / noise, -1.0)
+        assert large.estimate == pytest.approx(0.9 - 0.1 * moved)
+        assert large.naive == pytest.approx(large.estimate - 0.1 * (1 - moved) / 2)
+        assert large.bbc == pytest.approx(large.estimate + 0.02 * (1 - moved) / 2)
+
+
+def test_more_repeats_by_the_variance_of_a_mean():
+    cube = binormal(20, 2, 1).expand_dims(repeat=3)
+    exact = {
+        r: np.array([[np.sqrt(1 + 2 / r), 0.9 - 0.6 / r, 0.3 / r, np.sqrt(0.5 + 1 / r)]]) for r in (1, 2, 3, 5, 99)
+    }
+    found = _by_repeats(lambda part: exact[part.sizes["repeat"]], cube, np.array([1, 2, 3, 5, 99]))
+    np.testing.assert_allclose(found, list(exact.values()), rtol=1e-12)
+
+
+def test_no_more_often_than_always():
+    cube = binormal(20, 2, 1).expand_dims(repeat=2)
+    rising = {1: [[1.0, 0.5, 0.1, 1.0]], 2: [[0.9, 0.99, 0.01, 0.9]]}
+    found = _by_repeats(lambda part: np.array(rising[part.sizes["repeat"]]), cube, np.array([50]))
+    assert found[0, 0, 1] == 1
+    assert found[0, 0, 2] == 0
+
+
+@pytest.mark.parametrize("n", [60, 240])
+def test_the_error_of_an_estimate_is_that_of_a_mean_over_draws(n):
+    cube = binormal(60, 6, 1)
+    plan, out = cs.precision_plan(cube, "auc", n=n, draws=400, **SEED), cs.winner(cube, "auc", keep_draws=True, **SEED)
+    gap = (out.draw_estimate - out.draw_anchor).dropna("draw")
+    assert plan.monte_carlo_error.item() == pytest.approx(float(gap.std()) / np.sqrt(400 * n / 60), rel=1e-9)

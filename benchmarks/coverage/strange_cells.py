@@ -1,8 +1,9 @@
 """The cells of the study of strange designs, split once into tuning and validation by generator and by learner.
 
 Constants come from the tuning cells only. No generator and no learner of one set is used in the other. A few cells more
-(`fresh`) have generators and learners that neither set has, small N and steep learning curves; others (`pairs`) ask how
-wide limits of concordance have to be. Nothing was tuned on either.
+(`fresh`) have generators and learners that neither set has, small N and steep learning curves; seventeen (`last`) have
+scikit-learn's learners and were made when nothing was left to tune; others (`pairs`) ask how wide limits of
+concordance have to be. Nothing was tuned on these.
 """
 
 from __future__ import annotations
@@ -174,6 +175,35 @@ def _fresh() -> list[Cell]:
     ]
 
 
+def _last() -> list[Cell]:
+    boosted, forest, vectors, gaussian, screened = (
+        new.boosted, new.random_forest, new.vectors, new.gaussian, new.screened,
+    )  # fmt: skip
+
+    def cell(name: str, make: data.Make, families: tuple[Family, ...], n: int, **more: object) -> Cell:
+        return Cell("last", name, make, families, n, **more)  # type: ignore[arg-type]
+
+    return [
+        cell("ring", data.ringnorm, (vectors, boosted), 60),
+        cell("ring-rare", data.ringnorm, (gaussian, vectors), 150, share=0.1),
+        cell("ring-two", data.ringnorm, (new.only(vectors, 4, 7),), 50),
+        cell("three-heaps", data.threenorm, (forest, vectors), 100),
+        cell("three-heaps-one", data.threenorm, (new.only(vectors, 4),), 80),
+        cell("three-heaps-loose", data.threenorm, (boosted, gaussian), 120, folds=10, stratified=False),
+        cell("waves", data.waveform(2), (gaussian, boosted), 80),
+        cell("waves-repeats", data.waveform(2), (vectors, screened), 60, repeats=3),
+        cell("waves-three", data.waveform(3), (boosted,), 90, kind="three"),
+        cell("planted", data.planted(15, 4, 1.0), (forest, screened, boosted), 40),
+        cell("planted-rare", data.planted(15, 4, 1.5), (screened, boosted), 100, share=0.1),
+        cell("planted-wide", data.planted(300, 6, 1.2), (screened,), 50),
+        cell("digits", data.real("digits-35"), (vectors, forest), 60),
+        cell("digits-rare", data.real("digits-35"), (vectors, gaussian), 100, share=0.1),
+        cell("nothing", data.noise(15), (forest, boosted, vectors), 60),
+        cell("product", data.product, (new.value(forest), new.value(vectors)), 80, kind="value"),
+        cell("ramp", data.ramp, (new.value(screened), new.value(boosted)), 60, kind="value"),
+    ]
+
+
 def _pairs() -> list[Cell]:
     values = (old.knn_value, old.ridge)
 
@@ -189,4 +219,4 @@ def _pairs() -> list[Cell]:
     ]
 
 
-CELLS = {cell.key: cell for cell in (*_tuning(), *_validation(), *_fresh(), *_pairs())}
+CELLS = {cell.key: cell for cell in (*_tuning(), *_validation(), *_fresh(), *_last(), *_pairs())}

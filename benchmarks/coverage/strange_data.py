@@ -275,3 +275,56 @@ def wound(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
     turn, height = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n), rng.uniform(0, 10, n)
     X = np.stack([turn * np.cos(turn), height, turn * np.sin(turn), rng.normal(size=n)], 1)
     return X + 0.5 * rng.normal(size=X.shape), turn + 0.3 * height + 0.5 * rng.normal(size=n)
+
+
+def ringnorm(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Return a narrow normal class off the middle of a wide one, in eight features (Breiman 1996)."""
+    y = rng.integers(0, 2, n)
+    return np.where(y == 1, 2 / np.sqrt(8), 0.0)[:, None] + np.where(y == 1, 1, 2)[:, None] * rng.normal(size=(n, 8)), y
+
+
+def threenorm(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Return two normal heaps and a third between them, in ten features (Breiman 1996)."""
+    y, side = rng.integers(0, 2, n), rng.choice([-1.0, 1.0], n)
+    signs = np.where(np.arange(10) % 2 == 0, 1.0, -1.0)
+    middle = np.where(y[:, None] == 1, side[:, None], signs) * 2 / np.sqrt(10)
+    return middle + rng.normal(size=(n, 10)), y
+
+
+def waveform(classes: int) -> Make:
+    """Return mixtures of two of three triangular waves at 21 points, with noise (Breiman and others 1984)."""
+    peaks = np.array([11, 15, 7])
+    waves = np.maximum(6 - np.abs(np.arange(1, 22) - peaks[:, None]), 0)
+
+    def make(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+        y, share = rng.integers(0, classes, n), rng.random((n, 1))
+        one, other = waves[np.array([0, 0, 1])[y]], waves[np.array([1, 2, 2])[y]]
+        return share * one + (1 - share) * other + rng.normal(size=(n, 21)), y
+
+    return make
+
+
+def planted(p: int, useful: int, strength: float) -> Make:
+    """Return many features, a few of which matter, in pairs one of which masks the other; some labels are flipped."""
+
+    def make(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+        X = rng.normal(size=(n, p))
+        X[:, 1:useful:2] += 0.8 * X[:, 0 : useful - 1 : 2]
+        score = strength * X[:, :useful] @ np.where(np.arange(useful) % 2 == 0, 1.0, -0.7)
+        return X, (score + rng.normal(size=n) > 0).astype(int) ^ (rng.random(n) < 0.1)
+
+    return make
+
+
+def product(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Return a number that products of features make, with t noise of five degrees of freedom."""
+    X = rng.uniform(0, 1, size=(n, 10))
+    y = 8 * X[:, 0] * X[:, 1] + 6 * X[:, 2] * (X[:, 3] > 0.5) + 4 * np.sqrt(X[:, 4])
+    return X, y + 0.8 * rng.standard_t(5, n)
+
+
+def ramp(n: int, rng: Rng) -> tuple[np.ndarray, ...]:
+    """Return a number from six of a hundred features that are correlated with their neighbours."""
+    X = rng.normal(size=(n, 101))
+    X = 0.6 * X[:, 1:] + 0.8 * X[:, :-1]
+    return X, X[:, 5:65:10].sum(1) + 2.0 * rng.normal(size=n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,95 @@ def windows(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
         weight = np.exp(-(square - square.min(1, keepdims=True)) / (2 * width**2))
         columns.append((weight @ y + (0 if regress else 0.25)) / (weight.sum(1) + (0 if regress else 0.5)))
     return np.stack(columns, 1)
+
+
+def _fits(models: list[Any], X: Array, y: Array, Z: Array, regress: bool) -> Array:
+    """Return what scikit-learn's models predict, distances from a boundary as probabilities."""
+    from sklearn import config_context
+
+    columns = []
+    with config_context(skip_parameter_validation=True):
+        for model in models:
+            fit = model.fit(X, y)
+            if regress:
+                columns.append(fit.predict(Z))
+            elif hasattr(fit, "predict_proba"):
+                columns.append(fit.predict_proba(Z)[:, 1])
+            else:
+                columns.append(_probability(2 * fit.decision_function(Z)))
+    return np.stack(columns, 1)
+
+
+def boosted(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Boosted trees of depth one and three after 5 to 40 stages."""
+    from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+
+    columns = []
+    for depth in (1, 3):
+        kind = GradientBoostingRegressor if regress else GradientBoostingClassifier
+        fit = kind(n_estimators=40, max_depth=depth, learning_rate=0.15, random_state=1).fit(X, y)
+        each = list(fit.staged_predict(Z) if regress else fit.staged_predict_proba(Z))
+        columns += [each[stage - 1] if regress else each[stage - 1][:, 1] for stage in (5, 10, 20, 40)]
+    return np.stack(columns, 1)
+
+
+def random_forest(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Random forests of 15 trees that try few or many features, with leaves of at least one or four cases."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    kind = RandomForestRegressor if regress else RandomForestClassifier
+    models = [
+        kind(n_estimators=15, max_features=tried, min_samples_leaf=leaf, random_state=1)
+        for tried in ("sqrt", 0.7)
+        for leaf in (1, 4)
+    ]
+    return _fits(models, X, y, Z, regress)
+
+
+def vectors(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Support vectors with three costs, linear and with two radial kernels."""
+    from sklearn.svm import SVC, SVR
+
+    X, Z = _scaled(X, Z)
+    kinds = [{"kernel": "linear"}, *({"gamma": width / X.shape[1]} for width in (0.5, 2.0))]
+    models = [(SVR if regress else SVC)(C=cost, **kind) for kind in kinds for cost in (0.1, 1.0, 10.0)]
+    return _fits(models, X, y, Z, regress)
+
+
+def gaussian(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Gaussian processes with three length scales."""
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    X, Z = _scaled(X, Z)
+    kernels = [4.0 * RBF(scale * np.sqrt(X.shape[1])) for scale in (0.3, 0.7, 1.5)]
+    if regress:
+        return _fits(
+            [GaussianProcessRegressor(each, alpha=0.5, optimizer=None, normalize_y=True) for each in kernels],
+            X,
+            y,
+            Z,
+            True,
+        )
+    return _fits([GaussianProcessClassifier(each, optimizer=None) for each in kernels], X, y, Z, False)
+
+
+def screened(X: Array, y: Array, Z: Array, regress: bool = False) -> Array:
+    """Lasso on the 5, 15 or 40 features with the largest F statistics, three penalties each."""
+    from sklearn.feature_selection import SelectKBest, f_classif, f_regression
+    from sklearn.linear_model import Lasso, LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    X, Z = _scaled(X, Z)
+    models = [
+        make_pipeline(
+            SelectKBest(f_regression if regress else f_classif, k=min(many, X.shape[1])),
+            Lasso(alpha=0.3 / cost) if regress else LogisticRegression(l1_ratio=1, C=cost, solver="liblinear"),
+        )
+        for many in (5, 15, 40)
+        for cost in (0.3, 1.0, 5.0)
+    ]
+    return _fits(models, X, y, Z, regress)
 
 
 def subsets(count: int, useful: int = 0) -> Family:

@@ -283,11 +283,6 @@ def problem_on(cube: xr.DataArray, metric: Metric | None = None, *, compete: boo
         metric.check_kind(cube)
     coords = cube.coords.variables
     y, n_classes = encode_labels(cube)
-    if y.ndim > 1:
-        shape = {dim: cube.sizes[dim] for dim in ("sample", *batch_dims(cube))}
-        wide = xr.Variable(coords["label"].dims, y).set_dims(shape)  # type: ignore[no-untyped-call]
-        flat = wide.transpose(*shape).values.reshape(cube.sizes["sample"], -1)
-        y = np.repeat(flat, cube.sizes["configuration"], axis=1)
     repeats = [dim for dim in REPEATS if dim in cube.dims]
     planes = [dim for dim in PLANES if dim in cube.dims]
     p = cube.variable.transpose(*planes, "sample", ..., "configuration", *repeats).data

@@ -92,22 +92,14 @@ def _alone(function: Callable[..., T], axis: int, pieces: list[np.ndarray], *arg
 
 def _computed(tasks: list[Any], progress: str) -> list[Any]:
     """Return the values of delayed objects, computed by whatever scheduler is active."""
-    import dask
+    import dask.callbacks
 
     if not progress:
         return list(dask.compute(*tasks))
-    client = _client()
+    client, keys = _client(), {task.key for task in tasks}
     with ticker(progress, len(tasks)) as tick:
         if client is None:
-            from dask.callbacks import Callback
-
-            keys = {task.key for task in tasks}
-
-            def done(key: Any, *_: Any) -> None:
-                if key in keys:
-                    tick(None)
-
-            with Callback(posttask=done):
+            with dask.callbacks.Callback(posttask=lambda key, *_: tick(None, key in keys)):
                 return list(dask.compute(*tasks))
         from distributed import as_completed
 

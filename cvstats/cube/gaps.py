@@ -34,19 +34,13 @@ def reported(data: Problem, reports: Sequence[Report]) -> Problem:
     count = np.concatenate([part.count for part in reports])
     missing = np.concatenate([part.missing for part in reports])
     total = int(rows.sum())
-    eligible = complete(count, total) if data.compete or not total else np.ones(m, bool)
-    gaps = bool((missing[eligible] > (n - total) * repeats).any())
-    return replace(data, rows=rows, eligible=eligible, gaps=gaps)
-
-
-def complete(count: np.ndarray, total: int) -> np.ndarray:
-    """Return which configurations predicted all samples (`count` each, `total` by any); raise when none did."""
     if not total:
         raise InputError("`cube` holds no predictions: every value is NaN.")
-    eligible = np.asarray(count == total)
+    eligible = np.asarray(count == total) if data.compete else np.ones(m, bool)
     if not eligible.any():
         raise InputError(
             "no configuration predicted every sample that any configuration predicted, so none may be selected; "
             f"the most complete has {int(count.max())} of {total} samples. Drop samples or configurations."
         )
-    return eligible
+    gaps = bool((missing[eligible] > (n - total) * repeats).any())
+    return replace(data, rows=rows, eligible=eligible, gaps=gaps)

@@ -16,7 +16,7 @@ from typing import Any
 from cvstats._check import InputError, check_option, clipped, show
 
 from ._columns import plain
-from ._layout import LAYOUTS, Hints, Layout, Parsed, in_words, layout, matching
+from ._layout import LAYOUTS, Hints, Layout, Parsed, layout, matching
 from ._roles import advice, guess, missing_roles
 
 __all__ = ["BY_HAND", "LAYOUTS", "Hints", "Layout", "Parsed", "Reading", "layout", "recognise"]
@@ -72,6 +72,12 @@ def recognise(
     if "prediction" in hints.mapped:
         layout = LAYOUTS["wide" if hints.wide else "long"]
         return Reading(layout, "as told (columns=)", _others(guess(columns, distinct, hints)))
+    if inner := [name for name in columns if plain(name) == "innerfold"]:
+        raise InputError(
+            f"column {inner[0]!r} says that these predictions were made inside the training sets of a nested "
+            "cross-validation. They are not out-of-sample for any choice made there, but the `inner` of ncv() and "
+            "winner(): a DataArray of sample, configuration and outer_fold, given to as_cube()."
+        )
     found = [layout for layout in LAYOUTS.values() if layout.matches(columns, hints)]
     found = found or [layout for layout in LAYOUTS.values() if layout.matches(_canonical(layout, columns), hints)]
     if len(found) > 1:
@@ -87,7 +93,7 @@ def recognise(
         return Reading(LAYOUTS["wide" if isinstance(likely["prediction"], list) else "long"], GUESSED, _others(likely))
     if set(map(plain, columns)) <= {"sample", "id", "rowid", "row", "index", "fold", "repeat", "label", "group", ""}:
         raise InputError(f"this is a table of folds (columns {shown}): it holds no predictions. Give those.")
-    closest, maybe = _closest(columns), advice(columns)
+    closest, maybe = _closest(columns, hints), advice(columns)
     if maybe:
         said = f"If this is right, say columns={maybe}"
     else:
@@ -122,13 +128,17 @@ def _spelled(layout: Layout, columns: Sequence[str], how: str) -> Reading:
     return Reading(layout, how, {meant: name for name, meant in spelling.items()})
 
 
-def _closest(columns: Sequence[str]) -> str:
+def _closest(columns: Sequence[str], hints: Hints) -> str:
     shares = {one: 1 - len(one.missing(columns)) / len(one.needs) for one in LAYOUTS.values() if one.needs}
     best = max(shares, key=lambda layout: shares[layout])
     if shares[best] < 0.5:
         return ""
-    absent = best.missing(columns) or [f"no {in_words(lack)}" for lack in best.lacks]
-    return f" Closest: {best.name!r}, which also needs {show(absent)}."
+    absent = best.missing(columns)
+    odd = [name for name in columns if any(matching(lack, [name]) for lack in best.lacks)]
+    odd = odd or [name for name in best.strange(columns, hints) if not absent]
+    if absent:
+        return f" Closest: {best.name!r}, which also needs {show(absent)}."
+    return f" Closest: {best.name!r}, but that has no columns like {show(odd)}."
 
 
 def _refuse_scores(columns: Sequence[str]) -> None:

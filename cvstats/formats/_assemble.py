@@ -6,6 +6,7 @@ Nothing is repaired: a sample with two truths or two folds or text among numbers
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from ._columns import constant, first_codes, is_number, numbers_of, numeric, tex
 from ._layout import Hints
 from ._rows import PER_SAMPLE, TableRows, joined
 
+ROUND_OFF = 1e-6  # how far a probability may lie outside [0, 1] by rounding, in single precision
+AMOUNT = re.compile(r"[-+\u2212]?[$\u20ac\u00a3]?\d[\d\s.,'/]*%?")  # a number in other words
 RESHUFFLED = 0.2  # share of samples in other folds from which on configurations have folds of their own
 
 
@@ -70,6 +73,9 @@ def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]
                 raise _text_among_numbers(rows)
             rows.notes[f"the file holds the probability of {named!r}; that of {positive!r} is one minus it"] = None
             values = 1 - values
+    if not guesses and (len(first.values) > 1 or len(distinct) <= 2):
+        values, notes = likely_probabilities(values, distinct, hints.kind or first.kind, single=None in first.values)
+        rows.notes |= dict.fromkeys(notes)
     data = _in_cells(rows, values, -1 if guesses else np.nan)
     del values, there, predicted  # which would be held beside the cube
     rows.parts.clear()
@@ -115,15 +121,38 @@ def _values(rows: TableRows) -> tuple[np.ndarray, Axis | None]:
     return joined(codes)[:, None], axis
 
 
+def likely_probabilities(
+    values: np.ndarray, labels: list[Any], kind: str | None, single: bool = True
+) -> tuple[np.ndarray, list[str]]:
+    """Return predictions of classes with those beyond 0 and 1 by rounding on these ends, and a note on that.
+
+    Raise for 0 and 1 only where classes have names, unless `kind` is given: nobody says which class is 1.
+    """
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    named = single and kind is None and len(labels) == 2 and all(isinstance(name, str) for name in labels)
+    if named and low >= 0 and high <= 1 and np.isin(values[~np.isnan(values)], (0, 1)).all():
+        raise InputError(
+            f"predictions are 0 or 1 throughout, but the classes are {show(labels)}. If they number the classes, "
+            "write the names instead; if they are probabilities of the positive class, say kind='probability'."
+        )
+    gap = max(-low, high - 1)
+    if kind not in (None, "probability") or not 0 < gap <= ROUND_OFF:
+        return values, []
+    return values.clip(0, 1), [f"probabilities beyond 0 and 1, by {gap:.1g} at most, were set to 0 and 1: rounding"]
+
+
 def _text_among_numbers(rows: TableRows) -> InputError:
     for part in rows.parts:
         for name in part.values.values():
             values = part.frame[name]
             words = [not numeric(values) and not is_number(str(value)) for value in values]
             if len(bad := np.flatnonzero(np.array(words) & values.notna())):
-                found = show(dict.fromkeys(texts(values.iloc[bad])))
-                return InputError(f"column {name!r} holds text among numbers: {found} in {rows.where(bad, part)}.")
-    return InputError("prediction columns mix numbers and text.")
+                found, where = show(dict.fromkeys(texts(values.iloc[bad]))), rows.where(bad, part)
+                return InputError(
+                    f"column {name!r} holds text among numbers: {found} in {where}. Write numbers as 0.5 (no decimal "
+                    "commas, thousands separators or percent signs) and leave what is missing empty."
+                )
+    return InputError("predictions are numbers written as text, some or all; convert them to numbers.")
 
 
 def _once(rows: TableRows, name: str, predicted: np.ndarray, dims: Sequence[str] = ("sample",)) -> np.ndarray:
@@ -175,6 +204,11 @@ def _different(
 def _folds(rows: TableRows, predicted: np.ndarray) -> Any:
     if "fold" not in rows.present:
         return None
+    nowhere = rows.codes["fold"] == rows.axes["fold"].places.get("-1", -2)
+    if len(bad := np.flatnonzero(nowhere & predicted)):
+        raise InputError(
+            f"column 'fold' is -1 in {rows.where(bad)}, so the sample is in no test set, but it is predicted."
+        )
     dims = [name for name in rows.keys if name not in ("configuration", "partner")]
     try:
         codes = _once(rows, "fold", predicted, dims)
@@ -228,7 +262,7 @@ def _guessed(rows: TableRows, axis: Axis, names: dict[str, Any]) -> tuple[np.nda
     """Return the classes that were predicted, by number, and all classes if some are never the truth."""
     guesses, known = [same(name, names) for name in axis.places], {*names.values()}
     stray = [name for name in guesses if name not in known]
-    if stray and len({is_number(name) for name in axis.places}) > 1:
+    if stray and (len({is_number(name) for name in axis.places}) > 1 or all(map(AMOUNT.fullmatch, stray))):
         raise _text_among_numbers(rows)
     extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
     return np.array([*guesses, None], object), sorted({*known, *stray}) if extend else None

@@ -90,7 +90,7 @@ def is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text and text.strip().isascii()  # Python reads 1_0 and the digits of all scripts
 
 
 def numbers_of(column: pd.Series) -> np.ndarray:

@@ -10,8 +10,11 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._columns import NUMBER
-from ._layout import ROW_NAMES
+from ._columns import NUMBER, words
+from ._layout import ROW_NAMES, UNNAMED
+
+TRAINING = {"train", "training"}
+SETS = TRAINING | {"test", "testing", "val", "valid", "validation", "holdout", "oof"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,11 @@ class Table:
     columns: list[str]
     parts: Callable[[], Iterator[pd.DataFrame]]
     text: bool = False  # so that types are to be found out
+
+    def whole(self) -> pd.DataFrame:
+        """Return all rows."""
+        parts = [*self.parts()]
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
@@ -41,23 +49,37 @@ def from_frame(frame: pd.DataFrame, name: str, least: int = 2) -> Table:
         kinds = {type(value).__name__ for value in frame[column].dropna()}
         if len(kinds) > 1 and not kinds <= {"int", "float", "int64", "float64"}:
             raise InputError(f"{name}: column {column!r} mixes types {show(sorted(kinds))}; convert it to one.")
+    refuse_training(frame, name)
     return Table(name, list(frame.columns), lambda: iter([frame]))
 
 
 def check_header(header: Sequence[str], name: str, least: int = 2) -> None:
     """Raise unless column names are unique and look like names, and there are at least so many."""
+    if len(header) > 2 and all(UNNAMED.fullmatch(column) for column in header[1:]):
+        raise InputError(f"{name}: the first line names no columns; delete what is above the header.")
     twice = [column for column, times in Counter(header).items() if times > 1]
     if twice:
         raise InputError(f"{name}: column names must be unique; found more than once: {show(twice)}.")
     if len(header) < least:
         raise InputError(
             f"{name}: only one column, {''.join(header)!r}, so this is not a table of predictions "
-            "(or its separator is not , ; or tab)."
+            "(or its separator is not , ; or tab, or there are lines above the header)."
         )
     if all(NUMBER.fullmatch(column) for column in header):
         raise InputError(
             f"{name}: the first line holds numbers ({show(header)}); columns must be named in a header line."
         )
+
+
+def refuse_training(frame: pd.DataFrame, name: str) -> None:
+    """Raise where a column says that some rows are no test sets, or of different ones."""
+    for column in frame.columns[[kind in ("str", "object", "category", "string") for kind in frame.dtypes]]:
+        if not {str(value).lower() for value in frame[column].iloc[:100].dropna()} <= SETS:
+            continue
+        found = sorted(words(frame[column]))
+        kinds = {value.lower() for value in found}
+        if kinds <= SETS and (len(kinds) > 1 or kinds & TRAINING):
+            raise InputError(f"{name}: column {column!r} holds {show(found)}; keep the rows of test sets only.")
 
 
 def empty(name: str, columns: Iterable[str]) -> InputError:

@@ -17,6 +17,8 @@ from cvstats.cube.predictions import SUM_TOLERANCE
 from ._columns import natural_column, texts
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+NUMBERED = "the file has no sample ids: samples are numbered by row"
+UNNAMED = re.compile(r"(Unnamed: \d+)?")  # such as pandas reads and writes again
 MARKS = re.compile(r"[ ._-]")
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
 
@@ -30,7 +32,7 @@ class Hints:
     kind: str | None = None
     name: str = "configuration"
     mapped: frozenset[str] = frozenset()
-    wide: bool = False  # whether the mapped predictions are one column per configuration
+    wide: Sequence[str] = ()  # the mapped predictions, where they are one column per configuration
     several: bool = False  # whether the table is one of several
 
 
@@ -82,6 +84,7 @@ class Layout:
     knows : regular expressions of the other columns it reads.
     names_classes : whether classes are named in the header only, so that its case counts.
     chunked : whether a part of the rows can be parsed without the rest (Parquet files are then read by row group).
+    strange : the columns by which a table that has all it needs is seen to be something else.
     """
 
     name: str
@@ -92,7 +95,7 @@ class Layout:
     knows: tuple[str, ...] = ()
     chunked: bool = False
     names_classes: bool = False
-    auto: Callable[[Sequence[str], Hints], bool] = lambda columns, hints: True
+    strange: Callable[[Sequence[str], Hints], Sequence[str]] = lambda columns, hints: ()
 
     def missing(self, columns: Iterable[str]) -> list[str]:
         """Return the needed columns that are not there, in words."""
@@ -123,7 +126,7 @@ class Layout:
         """Return whether the column names are those of this layout."""
         if self.missing(columns) or any(matching(lack, columns) for lack in self.lacks):
             return False
-        return self.auto(columns, hints)
+        return not self.strange(columns, hints)
 
 
 LAYOUTS: dict[str, Layout] = {}
@@ -191,9 +194,9 @@ def of_values(values: Mapping[Any, str]) -> dict[str, str]:
 
 
 def others(frame: pd.DataFrame, known: Iterable[str]) -> list[str]:
-    """Return the columns that are not known and are no row names."""
-    taken = {ROW_NAMES, *known}
-    return [name for name in frame.columns if name not in taken]
+    """Return the columns that are not known, of those that have a name."""
+    taken = {*known}
+    return [name for name in frame.columns if name not in taken and not UNNAMED.fullmatch(name)]
 
 
 def class_columns(columns: Iterable[str], pattern: str) -> dict[Any, str]:
@@ -244,16 +247,17 @@ def row_ids(frame: pd.DataFrame) -> tuple[pd.Series, str]:
         if name in frame.columns and frame[name].is_unique:
             return frame[name], "samples are named by the file's row names"
     numbers = pd.Series(np.arange(len(frame)), index=frame.index)
-    return numbers, "the file has no sample ids: samples are numbered by row"
+    return numbers, NUMBERED
 
 
-def check_classes(frame: pd.DataFrame, columns: Sequence[str], layout: str) -> None:
-    """Raise unless columns taken for classes, because no other is left, hold probabilities that add up to one."""
+def check_classes(
+    frame: pd.DataFrame, columns: Sequence[str], layout: str, remedy: str = "Drop or rename what is not a class."
+) -> None:
+    """Raise unless columns that are taken for classes hold probabilities that add up to one."""
     block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
     values = np.column_stack(block).astype(float)
     values = values[~np.isnan(values).any(axis=1)]
-    if len(columns) < 2 or (values < 0).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+    if len(columns) < 2 or (values < -SUM_TOLERANCE).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise InputError(
-            f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. "
-            "Drop or rename what is not a class."
+            f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. {remedy}"
         )

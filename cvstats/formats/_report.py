@@ -20,7 +20,7 @@ MIN_FOLD = 3  # a fold of one or two zeros is no evidence
 def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, source: str, **facts: Any) -> xr.DataArray:
     """Return the cube with its load report."""
     if "missing_cells" not in facts:
-        missing = cube.isnull()
+        missing = cube.variable.isnull()
         facts["missing_cells"] = int((missing.any("label_class") if "label_class" in cube.dims else missing).sum())
     report: dict[str, Any] = {
         "layout": layout, "title": title, "recognised": recognised, "source": source,
@@ -30,7 +30,7 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
         "repeats": cube.sizes.get("repeat", 1),
         "folds": _folds(cube),
         "classes": cube.sizes.get("label_class"),
-        "kind": str(cube["kind"].item()),
+        "kind": kind_of(cube),
         "missing_cells": facts["missing_cells"],
         "duplicate_rows": 0,
         "truth_conflicts": 0,
@@ -48,11 +48,16 @@ def attach(cube: xr.DataArray, *, layout: str, title: str, recognised: str, sour
     return cube.assign_attrs({ATTR: json.dumps(report)})
 
 
+def kind_of(cube: xr.DataArray) -> str:
+    """Return what the predictions are; a DataArray of it would be made of all coordinates."""
+    return str(cube.coords.variables["kind"].values.item())
+
+
 def _folds(cube: xr.DataArray) -> int:
     """Return the number of folds, of the repeat that has most."""
     if "fold" not in cube.coords:
         return 0
-    fold = cube["fold"].transpose("sample", ...).values
+    fold = cube.coords.variables["fold"].transpose("sample", ...).values
     missing = -1 if fold.dtype.kind == "i" else ""
     names = (pd.unique(ids).tolist() for ids in fold.reshape(len(fold), -1).T)
     return max(sum(bool(name == name and name != missing) for name in found) for found in names)
@@ -61,19 +66,20 @@ def _folds(cube: xr.DataArray) -> int:
 def zero_filled(cube: xr.DataArray) -> int:
     """Count the folds with nothing but zeros, for configurations that are not zero throughout."""
     order = ["sample", "configuration", *(dim for dim in ("repeat", "label_class") if dim in cube.dims)]
-    if "fold" not in cube.coords or str(cube["kind"].item()) == "label" or len(order) < cube.ndim:
+    if "fold" not in cube.coords or kind_of(cube) == "label" or len(order) < cube.ndim:
         return 0
-    zero = cube.transpose(*order).values == 0
+    zero = cube.variable.transpose(*order).values == 0
     zero = zero.all(axis=-1) if "label_class" in order else zero
     if not zero.any():
         return 0
     zero = zero.reshape(*zero.shape[:2], -1)
-    ids = cube["fold"].transpose("sample", ...).values.reshape(len(zero), -1)
+    ids = cube.coords.variables["fold"].transpose("sample", ...).values.reshape(len(zero), -1)
     count = 0
     for r in range(zero.shape[2]):
-        folds = pd.DataFrame(zero[:, :, r]).groupby(ids[:, min(r, ids.shape[1] - 1)])
-        full = folds.all().to_numpy() & (folds.size() >= MIN_FOLD).to_numpy()[:, None]
-        count += int((full & ~zero[:, :, r].all(axis=0)).sum())
+        code = pd.factorize(ids[:, min(r, ids.shape[1] - 1)])[0]
+        size, own = np.bincount(code), zero[np.argsort(code, kind="stable"), :, r]  # fold by fold
+        full = np.logical_and.reduceat(own, np.cumsum(size) - size, axis=0) & (size >= MIN_FOLD)[:, None]
+        count += int((full & ~own.all(axis=0)).sum())
     return count
 
 
@@ -99,20 +105,20 @@ def too_good(cube: xr.DataArray) -> list[str]:
 
 def _share_right(cube: xr.DataArray) -> np.ndarray | None:
     """Return the share of right classes, or of explained variance, of each configuration; None for scores."""
-    kind = str(cube["kind"].item())
+    kind = kind_of(cube)
     if kind == "score" or "event" in cube.coords or {*cube.dims} - {"sample", "configuration", "repeat", "label_class"}:
         return None
-    label = cube["label"]
     if kind == "value":
+        label = cube["label"]
         wrong = ((cube - label) ** 2).mean([dim for dim in cube.dims if dim != "configuration"])
         return np.asarray(np.nan_to_num((1 - wrong / label.var()).values))
     dims = [dim for dim in ("sample", "configuration", "repeat", "label_class") if dim in cube.dims]
-    values = cube.transpose(*dims).values
+    values = cube.variable.transpose(*dims).values
     known = ~np.isnan(values)
     if "label_class" in dims:
         guess, known = np.where(known, values, -1).argmax(axis=-1), known.any(axis=-1)
     else:
-        limit = cube["threshold"].item() if "threshold" in cube.coords else 0.5
+        limit = cube.coords.variables["threshold"].values.item() if "threshold" in cube.coords else 0.5
         guess = values if kind == "label" else values > limit
     codes = encode_labels(cube)[0].astype(guess.dtype).reshape(-1, *[1] * (guess.ndim - 1))
     right, count = (

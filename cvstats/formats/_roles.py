@@ -11,7 +11,8 @@ from typing import Any
 
 from cvstats._check import InputError, show
 
-from ._columns import plain, texts
+from ._columns import is_number, plain, texts
+from ._frames import SETS
 from ._layout import ROW_NAMES, TRUTHS, Hints
 
 # our word -> other people's, in lower case without punctuation
@@ -42,14 +43,20 @@ PARTS = {
     "sample": {"id", "ids", "idx", "index", "uid", "sample", "mbid"},
 }
 WEKA = re.compile(r"\d+:.+")
-SETS = {"train", "training", "test", "testing", "val", "valid", "validation", "holdout", "oof"}
 FLAGS = {"0", "1", "-1", "true", "false", "yes", "no"}  # what features hold too
 NAMING = ("sample", "configuration", "repeat", "fold", "group")
 PROBABILITY = re.compile(r"prob", re.IGNORECASE)
 # what else predictions are saved with: columns called pred_<one of these> are no configurations
 BESIDE = {"class", "label", "score", "raw", "low", "lower", "high", "upper", "mean", "median", "std", "sd", "se", "var"}
 BESIDE |= {"error", "binary", "time", "rank", "id", "fold", "train", "test", "val"}
-BESIDE |= PARTS["prediction"] | WORDS["label"]
+BESIDE |= {"residual", "residuals", "correct", "confidence"} | PARTS["prediction"] | WORDS["label"]
+PREDICTIONS = WORDS["prediction"] | PARTS["prediction"]
+ROLES = set().union(*(WORDS[role] for role in WORDS if role not in ("prediction", "configuration")))
+SAYS_ELSE = ROLES | BESIDE | PREDICTIONS
+WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
+ANY_MODEL = PREDICTIONS | {"class", "label", "raw", "mean", "median", "binary"}  # words that a model may be called
+BEFORE = PREDICTIONS | {"p", "pr", "confidence", "score"}  # words before or behind a class, and those between
+BETWEEN = {"class", "label", "of", "for", "is", "y"}
 
 
 def parts_of(name: str) -> list[str]:
@@ -67,7 +74,8 @@ def guess(columns: Sequence[str], distinct: Callable[..., list[list[str]]], hint
 
     `distinct` returns the values of columns as they are written. Empty when too little is known for any reading.
     """
-    left = [name for name in columns if name != ROW_NAMES]
+    given = {ROW_NAMES, *hints.wide}
+    left = [name for name in columns if name not in given]
     found, doubts = _named(left)
     if "prediction" in hints.mapped:  # which may be several columns
         found["prediction"] = "prediction"
@@ -79,10 +87,7 @@ def guess(columns: Sequence[str], distinct: Callable[..., list[list[str]]], hint
         role, names = next(iter(doubts.items()))
         said = f"columns={ {role: names[0]} }"
         raise InputError(f"several columns could be the {role}: {show(names)}. Say which, for instance {said}.")
-    sets = distinct(found["fold"])[0] if "fold" in found else []
-    if sets and all(name.lower() in SETS for name in sets):
-        if len(sets) > 1:
-            raise InputError(f"column {found['fold']!r} holds {show(sets)}; keep the rows of test sets only.")
+    if "fold" in found and {name.lower() for name in distinct(found["fold"])[0]} <= SETS:  # of test sets only
         found.pop("fold")
     if "label" not in found and hints.labels is None:
         rest = [name for name in left if name not in found.values()]
@@ -102,13 +107,15 @@ def guess(columns: Sequence[str], distinct: Callable[..., list[list[str]]], hint
             )
         single = found.get("prediction", "")
         longer = plain(single) not in KNOWN  # perhaps proba_1, which names a class
-        named = _of_classes([*rest, *[single] * longer], classes)
+        named = of_classes([*rest, *[single] * longer], classes)
         if named and not longer and PROBABILITY.search(single):
             raise InputError(
                 f"both {found['prediction']!r} and {show(named.values())} could be the prediction. Say which, for "
                 f"instance columns={ {'prediction': named} }."
             )
         found |= {"prediction": named} if named else {}
+        if not named and single:
+            _refuse_confidence(single, [name for name in rest if _says(name) == "prediction"], classes, distinct)
     if "prediction" not in found and not {"configuration", "repeat"} & set(found):
         names = _of_configurations(rest) or _of_guesses(rest, distinct, classes)
         found |= {"prediction": names} if names else {}
@@ -131,6 +138,8 @@ def advice(columns: Sequence[str]) -> dict[str, Any]:
     """Return what the columns may be if all that are left hold predictions of one configuration each."""
     found, doubts = _named([name for name in columns if name != ROW_NAMES])
     rest = [name for name in columns if name not in found.values() and name != ROW_NAMES]
+    odd = {*no_configurations(rest)}
+    rest = [name for name in rest if name not in odd]
     if doubts or "label" not in found or not rest or {"prediction", "configuration", "repeat"} & set(found):
         return {}
     return {ours: theirs for ours, theirs in {**found, "prediction": rest}.items() if ours != theirs}
@@ -175,15 +184,22 @@ def _says(name: str) -> str | None:
     return next((role for role, words in PARTS.items() if parts & words), None)
 
 
-def _of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
-    """Return the columns that are named like all the classes, alone or after a word such as proba; or empty."""
-    found: dict[str, dict[str, str]] = {}
-    for name in columns:
-        for label in classes:
-            if name.lower().endswith(label.lower()) and name:
-                found.setdefault(plain(name[: len(name) - len(label)]), {})[label] = name
-    fitting = {start: names for start, names in found.items() if not start or _is_prefix(start)}
-    complete = [names for names in fitting.values() if len(names) == len(classes) > 1]
+def no_configurations(columns: Sequence[str]) -> list[str]:
+    """Return which of the columns of a wide table say that they are something else: rep1, fold_2, residual, upper.
+
+    Words that a model might be called, such as mean or score, say so only where there are no others.
+    """
+    stems = {name: name.translate(WITHOUT_DIGITS) for name in columns}
+    words = {stem: {*parts_of(stem)} for stem in {*stems.values()}}
+    known = {name: words[stem] for name, stem in stems.items() if words[stem] and words[stem] <= SAYS_ELSE}
+    odd = [name for name, said in known.items() if name == stems[name] or not said <= PREDICTIONS]
+    sure = any(plain(name) not in ANY_MODEL and not known[name] <= ANY_MODEL for name in odd)
+    return odd if len(columns) > 1 and (sure or len(known) == len(columns)) else []
+
+
+def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+    """Return the columns that are named like all the classes; empty where none are, an error where only some are."""
+    complete = sets_of_classes(columns, classes)
     if len(complete) > 1:
         choices = "; ".join(show(names.values()) for names in complete)
         raise InputError(
@@ -192,8 +208,8 @@ def _of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str
         )
     if complete:
         return complete[0]
-    start, part = next((one for one in fitting.items() if one[0]), ("", {}))
-    alike = [name for name in columns if plain(name).startswith(start)]
+    (start, end), part = next(iter(_by_words(columns, classes).items()), (("", ""), {}))
+    alike = [name for name in columns if plain(name).startswith(start) and plain(name).endswith(end)]
     if len(classes) == 2 and len(part) == len(alike) == 1:
         return part
     if len(part) > 1:
@@ -204,8 +220,46 @@ def _of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str
     return {}
 
 
-def _is_prefix(start: str) -> bool:
-    return start in ("p", "pr", "confidence", "score") or start in WORDS["prediction"] | PARTS["prediction"]
+def sets_of_classes(columns: Sequence[str], classes: Sequence[str]) -> list[dict[str, str]]:
+    """Return the sets of columns, one for each class, that are named alone or beside the same words."""
+    return [names for names in _by_words(columns, classes).values() if len(names) == len(classes) > 1]
+
+
+def _by_words(columns: Sequence[str], classes: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the columns by class, by the words before and behind it, such as proba or P (class=."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    known = {label.lower(): label for label in classes}
+    sizes = {len(label) for label in known}
+    for name in columns:
+        written = name.lower()
+        bare = written.rstrip(")]}")
+        for n in sizes:
+            ends = {(written[:-n], written[-n:], ""), (bare[:-n], bare[-n:], ""), ("", written[:n], written[n:])}
+            for before, label, behind in ends:
+                if label in known and _is_about_classes(before, behind):
+                    found.setdefault((plain(before), plain(behind)), {})[known[label]] = name
+    return found
+
+
+def _is_about_classes(before: str, behind: str) -> bool:
+    """Return whether words beside a class say that it is predicted: nothing, proba, or probability of class."""
+    text, words = plain(before + behind), parts_of(before + behind)
+    about = before.endswith("=") and words[:1] and words[0] in BEFORE
+    return not text or text in BEFORE or bool(about) or ({*words} <= BEFORE | BETWEEN and bool({*words} & BEFORE))
+
+
+def _refuse_confidence(
+    single: str, others: Sequence[str], classes: Sequence[str], distinct: Callable[..., list[list[str]]]
+) -> None:
+    """Raise when the probability beside the predicted classes is that of the class that was predicted."""
+    said = [name for name in others if len(classes) == 2 and {*distinct(name)[0]} == {*classes}]
+    values = [float(value) for value in distinct(single)[0] if is_number(value)] if said else []
+    if values and min(values) >= 0.5:
+        raise InputError(
+            f"column {single!r} is never below one half, though {said[0]!r} holds both classes: it seems to be the "
+            "probability of the predicted class. Save that of one class, or read the classes with "
+            f"columns={ {'prediction': said[0]} }."
+        )
 
 
 def _of_configurations(columns: Sequence[str]) -> list[str]:
@@ -215,7 +269,7 @@ def _of_configurations(columns: Sequence[str]) -> list[str]:
         if len(words) == 1:
             names = [name for name in columns if len(parts_of(name)) > 1 and parts_of(name)[place] in words]
             rest = {part for name in names for part in (parts_of(name)[1:] if place == 0 else parts_of(name)[:-1])}
-            return [] if rest & BESIDE else names
+            return [] if rest & BESIDE or no_configurations(names) else names
     return []
 
 

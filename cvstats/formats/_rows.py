@@ -19,12 +19,13 @@ from cvstats._check import InputError, show
 from cvstats.cube.arrays import SETTLED
 
 from ._axis import Axis
-from ._columns import constant, first_codes, refuse_unused, splits_in_repeats, texts
+from ._columns import constant, first_codes, plain, refuse_unused, splits_in_repeats, texts
 from ._layout import Parsed
 from ._output import FIRST, LAST
 
 KEYS, PER_SAMPLE = FIRST[:4], LAST  # what names a cell, and what is said of its sample
 SPARSE_CELLS, SPARSE_SHARE = 50_000_000, 20  # a cube this large and this much emptier than its table is a mistake
+TOTALS = {"total", "totals", "grandtotal", "subtotal", "sum", "mean", "average", "overall"}
 STEP = 2**15  # rows that are looked at at a time
 RESERVED = {*FIRST, *LAST, *SETTLED, "label_class", "prediction"}
 
@@ -102,7 +103,20 @@ class TableRows:
         self.full = bool(self.order) and self.total == self.cells  # every cell has its row
         if not self.full:
             self._refuse_strangers()
+        if self.sizes.get("repeat", 1) > 1 and not self._returns():
+            raise InputError(
+                "no sample is predicted in more than one repeat: does column 'repeat' hold folds? Say "
+                "columns={'fold': 'repeat'}."
+            )
+        last = next(reversed(self.axes["sample"].places))
+        if plain(last) in TOTALS:
+            raise InputError(f"the last sample is called {last!r}: is it a total of the rows above? Remove such rows.")
         return own
+
+    def _returns(self) -> bool:
+        """Return whether any sample is predicted in several repeats."""
+        first = first_codes(self.codes["sample"], self.codes["repeat"])
+        return self.full or bool((first[self.codes["sample"]] != self.codes["repeat"]).any())
 
     def _no_partner(self) -> dict[str, Any]:
         """Return a column called partner that says something else of each sample: a partner has several predictions."""
@@ -215,7 +229,10 @@ class TableRows:
         pairs = f"; rows {np.argmax(place == place[row]) + 1} and {row + 1}"
         frame = part.frame[self.pieces["sample"][number] == self.codes["sample"][row]]
         apart = [name for name in self.extras if name in frame.columns and len(set(texts(frame[name]))) > 1]
-        if apart and len(self.axes["configuration"].places) == 1 and not self.several:
+        classes = {*self.axes["label"].places}
+        if pivot := [name for name in apart if len(classes) > 1 and {*texts(frame[name])} == classes]:
+            hint = f"Column {pivot[0]!r} names the class of each row: give each class a column, prediction_<class>."
+        elif apart and len(self.axes["configuration"].places) == 1 and not self.several:
             hint = f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
         elif apart:
             hint = f"Column {apart[0]!r} tells them apart: say what it is with columns={ {'repeat': apart[0]} }, say."

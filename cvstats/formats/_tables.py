@@ -7,6 +7,7 @@ import json
 import re
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -18,7 +19,8 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 
-from ._frames import Table, check_header, empty, from_frame
+from ._axis import NA
+from ._frames import Table, check_header, empty, from_frame, refuse_training
 from ._gate import Budget, first_line, needed, opened, readable
 from ._layout import ROW_NAMES
 from ._text import arff_cells, delimited
@@ -56,7 +58,7 @@ def read_table(path: Path, encoding: str, budget: Budget, ids: Iterable[str] | N
     if kind is not None:
         raise InputError(f"{name}: this is a {kind} file, not a table of text.")
     packed = path.suffix == ".joblib"
-    if start.startswith(PICKLES) or packed:
+    if start.startswith(PICKLES) or path.suffix in (".joblib", ".pkl", ".pickle"):
         loader = "joblib.load" if packed else "pandas.read_pickle"
         raise InputError(f"{name}: {PICKLE.format(name, path.stem, loader)}")
     if start.startswith(b"PK") and (sizes := _workbook(path)):
@@ -129,7 +131,7 @@ def _excel(path: Path) -> Table:
     except ImportError:
         raise InputError(f"{path.name}: {EXCEL}") from None
     with readable(path.name, "Excel workbook is corrupt"):
-        found = pd.read_excel(path, sheet_name=None, dtype=object)
+        found = pd.read_excel(path, sheet_name=None, dtype=object, keep_default_na=False, na_values=NA)
     sheets = {name: frame for name, frame in found.items() if len(frame)}
     if len(sheets) != 1:
         raise InputError(f"{path.name}: the workbook has {len(sheets)} sheets with rows ({show(sheets)}); keep one.")
@@ -143,10 +145,12 @@ def _parquet(path: Path, budget: Budget) -> Table:
     """Open a Parquet file; each row group is one part, so that memory follows the cube and not the file."""
     parquet = needed("pyarrow.parquet", "Parquet files", "io")
     types = needed("pyarrow", "Parquet files", "io").types
-    with readable(path.name, "Parquet file is corrupt or cut off"), parquet.ParquetFile(path) as file:
+    with readable(path.name, "Parquet file is corrupt or cut off"):
+        file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False)
         meta, schema = file.metadata, file.schema_arrow
-        _refuse_types(schema, path.name, types)
-        width = sum(8 if _is_text(column.type) else max(8, column.type.bit_width // 8) for column in schema)
+        kinds = Counter(schema.types)  # of which there are few, however many columns
+        _refuse_types(schema, kinds, path.name, types)
+        width = sum(count * (32 if types.is_decimal(kind) else 8) for kind, count in kinds.items())
         groups = [meta.row_group(i) for i in range(meta.num_row_groups)]  # runs of one value are stored as one
         size = max((max(group.total_byte_size, group.num_rows * width) for group in groups), default=0)
     budget.take(size, f"{path.name}: a row group decompresses to", path)
@@ -154,16 +158,18 @@ def _parquet(path: Path, budget: Budget) -> Table:
         raise empty(path.name, schema.names)
     columns = [ROW_NAMES if INDEX.fullmatch(name) else name for name in schema.names]
     check_header(columns, path.name)
-    text = [column.name for column in schema if _is_text(column.type)]
+    source = file
+    if any(map(_is_text, kinds)):  # each distinct text once
+        text = [column.name for column in schema if _is_text(column.type)]
+        source = parquet.ParquetFile(path, memory_map=True, pre_buffer=False, read_dictionary=text, metadata=meta)
 
     def parts() -> Iterator[pd.DataFrame]:
-        with (
-            readable(path.name, "Parquet file is corrupt or cut off"),
-            parquet.ParquetFile(path, read_dictionary=text, pre_buffer=False) as file,
-        ):
+        with readable(path.name, "Parquet file is corrupt or cut off"):
             for i in range(meta.num_row_groups):
-                group = file.read_row_group(i, use_threads=False)
-                yield group.replace_schema_metadata(None).rename_columns(columns).to_pandas(use_threads=False)
+                group = source.read_row_group(i, use_threads=False)
+                frame = _frame(group if columns == schema.names else group.rename_columns(columns), types)
+                refuse_training(frame, path.name)
+                yield frame
 
     return Table(path.name, columns, parts)
 
@@ -178,7 +184,7 @@ def _feather(path: Path, budget: Budget) -> Table:
         budget.take(size, f"{path.name}: the file decompresses to", path)
         file.seek(8)
         with arrow.ipc.open_stream(file) as stream:
-            _refuse_types(stream.schema, path.name, arrow.types)
+            _refuse_types(stream.schema, {*stream.schema.types}, path.name, arrow.types)
             batches = list(stream)
         if stream.schema != contents.schema or len(batches) != contents.num_record_batches:
             raise ValueError("it does not hold what its end says")
@@ -186,21 +192,29 @@ def _feather(path: Path, budget: Budget) -> Table:
         table.validate(full=True)
         size = sum(_viewed(chunk) for column in table.columns if str(column.type) == VIEW for chunk in column.chunks)
         budget.take(size, f"{path.name}: its text takes", path)
-        frame = table.replace_schema_metadata(None).to_pandas()
+        frame = _frame(table, arrow.types)
     if not all(isinstance(column, str) for column in frame.columns):
         raise InputError(f"{path.name}: columns must be named.")
     return from_frame(frame.rename(columns=lambda name: ROW_NAMES if INDEX.fullmatch(name) else name), path.name)
 
 
-def _refuse_types(schema: Any, name: str, types: Any) -> None:
+def _frame(table: Any, types: Any) -> pd.DataFrame:
+    """Return an Arrow table as pandas takes it without what pandas wrote into it; decimals become floats."""
+    for place, column in enumerate(table.schema if any(map(types.is_decimal, {*table.schema.types})) else ()):
+        if types.is_decimal(column.type):
+            numbers = table.column(place).cast("string").cast("float64")  # at once, some would be rounded twice
+            table = table.set_column(place, column.name, numbers)
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(use_threads=False)
+    return frame
+
+
+def _refuse_types(schema: Any, kinds: Iterable[Any], name: str, types: Any) -> None:
     """Raise for columns that are no column of a table: bytes, lists and records."""
-    for column in schema:
-        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        flat = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-        if not (flat or _is_text(kind)):
-            raise InputError(
-                f"{name}: column {column.name!r} holds {str(column.type)[:60]}; keep numbers and text only."
-            )
+    for kind in kinds:
+        inner = kind.value_type if types.is_dictionary(kind) else kind
+        if not (types.is_primitive(inner) or types.is_decimal(inner) or types.is_null(inner) or _is_text(inner)):
+            column = next(column.name for column in schema if column.type == kind)
+            raise InputError(f"{name}: column {column!r} holds {str(kind)[:60]}; keep numbers and text only.")
 
 
 def _is_text(kind: Any) -> bool:

@@ -38,7 +38,7 @@ TALL = 10  # rows per column from which on looking at each column pays
 
 @dataclass(frozen=True)
 class Cells:
-    """The lines below the header of a text, and how they are written; ARFF has escapes and spaces between cells."""
+    """The lines below the header of a text, and how they are written."""
 
     file: IO[bytes]
     start: int  # of the first line below the header
@@ -47,7 +47,9 @@ class Cells:
     encoding: str
     separator: str = ","
     quote: str = '"'
-    arff: bool = False
+    spaces: bool = False  # whether a space follows each separator
+    arff: bool = False  # which has escapes
+    unnamed: tuple[str, ...] = ()  # columns without a name, by what they are called instead
 
     def lines(self) -> IO[bytes]:
         """Return the file, from the first line below the header on."""
@@ -57,8 +59,9 @@ class Cells:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of each line (from 1) and its cells, as text."""
         lines = io.TextIOWrapper(self.lines(), self.encoding, newline="")
-        dialect: dict[str, Any] = {"escapechar": "\\", "skipinitialspace": True} if self.arff else {}
-        reader = csv.reader(lines, delimiter=self.separator, quotechar=self.quote, **dialect)
+        dialect: dict[str, Any] = {"escapechar": "\\"} if self.arff else {}
+        dialect |= {"delimiter": self.separator, "quotechar": self.quote, "skipinitialspace": self.spaces}
+        reader = csv.reader(lines, **dialect)
         try:
             for row in reader:
                 yield reader.line_num + 1, row
@@ -70,30 +73,36 @@ class Cells:
         """Return fractions as floats, everything else as text with its distinct values."""
         check_header(self.header, self.name, 1 if ids is None else 2)
         head = [row for _, row in islice(self.rows(), HEAD) if row]
-        comma = self.separator == ";" and any(re.fullmatch(r"-?\d+,\d+", cell) for row in head for cell in row)
-        named = None if ids is None else {*ids}
+        comma = self.separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for row in head for cell in row)
+        decimal = "," if comma else "."
+        names = None if ids is None else {*ids, *filter(is_id, self.header)}
         fractions = {
             column
             for place, column in enumerate(self.header)
-            if named is not None and not (IDS.fullmatch(column) or is_id(column) or column in named)
-            if _fraction(place, head, "," if comma else ".")
+            if names is not None and column not in names and not IDS.fullmatch(column)
+            if _fraction(place, head, decimal)
         }
-        frame = None if comma or not head else self._by_arrow(fractions)
+        frame = self._by_arrow(fractions) if head and not comma else None
         if frame is None and head:
             try:
-                frame = self._by_pandas(fractions, "," if comma else ".")
+                frame = self._by_pandas(fractions, decimal)
             except (InputError, UnicodeDecodeError):
                 raise
             except ValueError:  # text further down among fractions
-                frame = self._by_pandas(set(), "," if comma else ".")
+                frame = self._by_pandas(set(), decimal)
         if frame is None or not len(frame):
             self._refuse_ragged()
             raise empty(self.name, self.header)
+        self._refuse_header(frame)
+        frame = frame.drop(columns=[name for name in self.unnamed if frame[name].isna().all()])
+        if self.separator != ",":
+            texts = [name for name in frame.columns[frame.dtypes == "category"] if name not in (names or ())]
+            frame = frame.assign(**{name: _with_points(frame[name]) for name in texts})
         return frame.reset_index(drop=True)
 
     def _by_arrow(self, fractions: set[str]) -> pd.DataFrame | None:
         """Return the cells by pyarrow, in one pass; None where it is missing, or anything is not plain."""
-        if self.arff or codecs.lookup(self.encoding).name != "utf-8":
+        if self.spaces or codecs.lookup(self.encoding).name != "utf-8":
             return None
         try:
             from pyarrow import ArrowException
@@ -198,11 +207,11 @@ class Cells:
         """Return the cells by pandas without blank lines; None when the first row is longer than the header."""
         settings: dict[str, Any] = {
             "header": None, "names": self.header, "index_col": False, "encoding": self.encoding, "sep": self.separator,
-            "decimal": decimal, "quotechar": self.quote, "keep_default_na": False, "low_memory": False,
-            "na_values": [*NA, "?"] if self.arff else NA, "chunksize": CHUNK,
+            "decimal": decimal, "quotechar": self.quote, "skipinitialspace": self.spaces, "keep_default_na": False,
+            "low_memory": False, "na_values": [*NA, "?"] if self.arff else NA, "chunksize": CHUNK,
         }  # fmt: skip
         if self.arff:
-            settings |= {"escapechar": "\\", "doublequote": False, "skipinitialspace": True}
+            settings |= {"escapechar": "\\", "doublequote": False}
         if int(pd.__version__.partition(".")[0]) < 3:
             settings["float_precision"] = "round_trip"  # the default of later versions
         types = {column: "float64" if column in fractions else "str" for column in self.header}
@@ -228,6 +237,18 @@ class Cells:
         """Return the rows that are not blank."""
         return frame[~frame.isna().all(axis=1)] if frame[self.header[0]].isna().any() else frame
 
+    def _refuse_header(self, frame: pd.DataFrame) -> None:
+        """Raise where the header comes again, as in files that were put one below the other."""
+        column = self.header[-1]
+        if not isinstance(frame[column].dtype, pd.CategoricalDtype) or column not in frame[column].cat.categories:
+            return
+        for row in np.flatnonzero(frame[column] == column):
+            if frame.iloc[row].dropna().tolist() == [name for name in self.header if name]:
+                raise InputError(
+                    f"{self.name}: row {row + 1} repeats the header, as where two tables were put one below the other. "
+                    "Remove it, if the rows below belong to the same table."
+                )
+
     def _refuse_ragged(self) -> None:
         """Raise when a row has too few or too many cells: pandas fills or cuts them silently."""
         rows = self.rows()
@@ -247,6 +268,15 @@ def _fraction(place: int, rows: Sequence[Sequence[str]], decimal: str) -> bool:
     return any(re.search(r"[.eE]", cell) for cell in cells) and all(NUMBER.fullmatch(cell) for cell in cells)
 
 
+def _with_points(column: pd.Series) -> pd.Series:
+    """Return a column of numbers with decimal commas with decimal points, any other as it is."""
+    found = [str(text) for text in column.cat.categories]
+    points = [text.replace(",", ".") for text in found]
+    if points == found or len({*points}) < len(found) or not all(NUMBER.fullmatch(text.strip()) for text in points):
+        return column
+    return column.cat.rename_categories(points)
+
+
 def delimited(file: IO[bytes], name: str, encoding: str) -> Cells:
     """Return the cells of delimited text; the separator is the one that the header uses."""
     first = file.readline()
@@ -255,13 +285,20 @@ def delimited(file: IO[bytes], name: str, encoding: str) -> Cells:
         first = file.readline()
     while first and not first.strip(b"\r\n"):
         first = file.readline()
-    line = first.decode(encoding)
-    separator = max(",;\t", key=line.count)
-    header = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
-    cells = Cells(file, file.tell(), _name_blanks(header), name, encoding, separator)
-    if len(next(cells.rows(), (0, []))[1]) == len(header) + 1:  # R's write.table names no row names
-        return replace(cells, header=_name_blanks([ROW_NAMES, *header]))
-    return cells
+    line, start = first.decode(encoding), file.tell()
+    below = file.readline().decode(encoding, "replace")
+    separator = max(",;\t", key=lambda mark: (line.count(mark), below.count(mark)))
+    written = next(csv.reader([line], delimiter=separator))
+    header = [cell.strip() for cell in written]
+    spaces = len(header) > 1 and all(cell.startswith(" ") for cell in written[1:])
+    cells = Cells(file, start, header, name, encoding, separator, spaces=spaces)
+    second = next(cells.rows(), (0, []))[1]
+    if len(second) > 2 and not any(header[1:]):
+        raise InputError(f"{name}: the first line, {header[0]!r}, is no header; delete what is above the column names.")
+    header = [ROW_NAMES] * (len(second) == len(header) + 1) + header  # R's write.table names no row names
+    names = _name_blanks(header)
+    unnamed = tuple(name for name, cell in zip(names, header, strict=True) if name and not cell)
+    return replace(cells, header=names, unnamed=unnamed)
 
 
 def _name_blanks(header: list[str]) -> list[str]:
@@ -292,4 +329,4 @@ def arff_cells(file: IO[bytes], name: str, encoding: str) -> Cells:
     if body.lstrip().startswith(b"{"):
         raise InputError(f"{name}: sparse ARFF is not supported; save the predictions as CSV.")
     quote = "'" if b"'" in body or b'"' not in body else '"'
-    return Cells(io.BytesIO(body), 0, header, name, encoding, quote=quote, arff=True)
+    return Cells(io.BytesIO(body), 0, header, name, encoding, quote=quote, spaces=True, arff=True)

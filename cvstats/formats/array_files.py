@@ -17,11 +17,12 @@ from cvstats._check import InputError, show
 from cvstats.cube.make import as_cube
 from cvstats.cube.values import unmasked
 
-from ._assemble import cube_of
+from ._assemble import cube_of, likely_probabilities
 from ._axis import same
 from ._columns import folds_within_repeats, texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
+from ._roles import no_configurations
 from ._rows import TableRows
 
 ORANGE = {"row_indices", "actual"}
@@ -85,11 +86,11 @@ def read_arrays(
 
 def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> tuple[xr.DataArray, list[str]]:
     """Return the cube of arrays in sample order, and notes on how their names were read."""
-    found = {role: [n for n in names if n in arrays] for role, names in NAMES.items()}
-    for role, both in found.items():
+    named = {role: [n for n in names if n in arrays] for role, names in NAMES.items()}
+    for role, both in named.items():
         if len(both) > 1:
             raise InputError(f"{name}: arrays {show(both)} could all be the {role}; keep one.")
-    given: dict[str, Any] = {role: arrays[where[0]] for role, where in found.items() if where}
+    given: dict[str, Any] = {role: arrays[where[0]] for role, where in named.items() if where}
     labels = hints.labels if hints.labels is not None else given.get("label")
     if labels is None:
         raise InputError(
@@ -98,9 +99,14 @@ def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) 
         )
     flat = np.asarray(labels)
     tests = {int(part[1]): arrays[key] for key in arrays if (part := INDICES.fullmatch(key))}
-    taken = {key for where in found.values() for key in where}
+    taken = {key for where in named.values() for key in where}
     rest = [key for key in arrays if key not in taken and not INDICES.fullmatch(key)]
     others = {key or hints.name: unmasked(arrays[key]) for key in rest}
+    if odd := no_configurations(list(others)):
+        raise InputError(
+            f"{name}: arrays {show(odd)} are not called like configurations. Leave out what is no prediction, and call "
+            "the others after their models."
+        )
     predictions, names, classes, notes = given.get("prediction"), given.get("configuration"), given.get("classes"), []
     if predictions is None:
         predictions, names = _stacked(others, len(flat), name), list(others)
@@ -120,6 +126,10 @@ def _in_sample_order(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) 
         )
     if predictions.dtype.kind == "S":
         raise InputError(f"{name}: predictions are bytes; save text as str.")
+    found = pd.unique(flat[~pd.isna(flat)]).tolist()
+    if predictions.dtype.kind in "fiu" and (classes is not None or len(found) <= 2):
+        predictions, more = likely_probabilities(predictions, found, hints.kind, single=classes is None)
+        notes += more
     cube = as_cube(
         predictions, labels, folds=[tests[i] for i in sorted(tests)] if tests else given.get("fold"),
         samples=given.get("sample"), configurations=names, repeats=given.get("repeat"), classes=classes,

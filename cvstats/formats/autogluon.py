@@ -14,10 +14,10 @@ from ._layout import ROW_NAMES, TRUTHS, Hints, Parsed, in_our_words, layout, oth
 NOTE = "AutoGluon averages the repeats of bagged models, so partition noise cannot be seen in these predictions"
 
 
-def _columns_are_the_classes(columns: Sequence[str], hints: Hints) -> bool:
+def _columns_if_not_the_classes(columns: Sequence[str], hints: Hints) -> Sequence[str]:
     """Recognised only with the truth at hand: every column is named like a class."""
     classes = words(hints.labels) if hints.labels is not None else set()
-    return len(classes) > 1 and {name for name in columns if name not in (ROW_NAMES, "sample")} == classes
+    return [] if len(classes) > 1 and {*columns} - {ROW_NAMES, "sample"} == classes else columns
 
 
 @layout(
@@ -26,7 +26,7 @@ def _columns_are_the_classes(columns: Sequence[str], hints: Hints) -> bool:
     needs=(),
     # not to be confused with AMLB and H2O, which add a column of predicted classes
     knows=("sample", *TRUTHS),
-    auto=_columns_are_the_classes,
+    strange=_columns_if_not_the_classes,
 )
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Rows that are all NaN were never held out."""

@@ -12,9 +12,10 @@ import numpy as np
 from cvstats._check import InputError, show
 
 from ._gate import Budget
+from ._roles import no_configurations
 from .array_files import load_arrays
 
-TABLE = re.compile(r".+\.(csv|tsv|parquet|feather|arff|json|jsonl|ndjson|xlsx)(\.(gz|bz2|xz|zip))?", re.IGNORECASE)
+TABLE = re.compile(r"[^.~].*\.(csv|tsv|parquet|feather|arff|json|jsonl|ndjson|xlsx)(\.(gz|bz2|xz|zip))?", re.IGNORECASE)
 MLJAR = "predictions_out_of_folds.csv"
 HELD_OUT = re.compile(r"fold_(\d+)_validation_indices\.npy")
 AUTOGLUON = (
@@ -51,6 +52,11 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     names = [path.name for path in bare]
     if twice := sorted({path.name for path in bare if bare.count(path) > 1}):
         raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
+    if odd := no_configurations([name for name in names if len(name) > 1]):  # a letter is as good a name as any
+        raise InputError(
+            f"files are called {show(odd)}, but each file is one configuration. Give a mapping of configurations to "
+            "files; a list of files for one configuration is one file per fold."
+        )
     if len({*names}) < len(names):
         apart = [path.parent for path in bare] if len({*names}) == 1 else bare
         start = os.path.commonpath([path.parent for path in bare])

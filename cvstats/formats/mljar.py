@@ -23,7 +23,7 @@ BINARY, SECOND = "prediction_0_for_", "_1_for_"
     lacks=("prediction_label",),
     # not to be confused with tables that have more columns than these
     names_classes=True,
-    auto=lambda columns, hints: all(re.fullmatch("(target|prediction(_.*)?)?", name) for name in columns),
+    strange=lambda columns, hints: [c for c in columns if not re.fullmatch("(target|prediction(_.*)?)?", c)],
 )
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """`target` may hold codes 0, 1, ... of the classes that the prediction columns name."""

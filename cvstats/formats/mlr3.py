@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats._check import InputError, show
+from cvstats._check import InputError
 
-from ._columns import first_is_constant, refuse_unused, tuple_names, words
+from ._columns import first_is_constant, refuse_unused, tuple_names
 from ._layout import Hints, Parsed, chosen, class_columns, in_our_words, layout, others
 
 CONFIGURATIONS = ("configuration", "learner", "learner_id", "task", "task_id")
@@ -33,9 +33,6 @@ KNOWN = ("row_ids", "id", "truth", "response", "set", "se", "label", "repeat", *
 )
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     """Rows of several iterations may be stacked; repeats then show as repeated row ids."""
-    if "set" in frame.columns and words(frame["set"]) != {"test"}:
-        raise InputError(f"mlr: column 'set' holds {show(map(str, frame['set'].unique()))}; "
-                         "keep the rows of the test sets only.")  # fmt: skip
     classes = class_columns(frame.columns, r"prob\.(.*)")
     ids = "row_ids" if "row_ids" in frame.columns else "id"
     fold = next((name for name in FOLDS if name in frame.columns), None)

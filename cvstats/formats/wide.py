@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from cvstats._check import InputError, show
 
 from ._columns import is_number, numbers_of, numeric, texts
-from ._layout import Hints, Parsed, layout, others
+from ._layout import ROW_NAMES, Hints, Parsed, check_classes, in_our_words, layout, others
+from ._roles import no_configurations, sets_of_classes
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -20,14 +23,17 @@ KEYS = ("sample", "label", "fold", "group", "weight", "event")
     lacks=("configuration", r"prediction(_.+)?", "row_id", r"\.pred.*", "inst#", "predict", "repeat"),
     # not to be confused with the long table, which has a column called prediction
     knows=KEYS,
-    chunked=True,
+    strange=lambda columns, hints: no_configurations([name for name in columns if name not in (ROW_NAMES, *KEYS)]),
 )
 def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
-    """Stack the configuration columns into rows."""
+    """Stack the configuration columns into rows; columns that are called like the classes are their probabilities."""
     keys = [name for name in KEYS if name in frame.columns]
     configurations = others(frame, keys)
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
+    if classes := _of_classes(frame, configurations, hints):
+        note = f"columns {show(classes.values())} are called like the classes and add up to one: their probabilities"
+        return in_our_words(frame, {name: name for name in keys}, classes, [note])
     body = frame[configurations]
     whole = all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in body.dtypes.unique())
     odd = [] if whole else [name for name, column in body.items() if not numeric(column)]
@@ -49,6 +55,23 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     note = f"{m} columns were taken as configurations: {show(configurations)}"
     read_as = {name: name for name in keys} | {"prediction": show(configurations)}
     return Parsed(long, {None: "prediction"}, read_as=read_as, notes=[note])
+
+
+def _of_classes(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[Any, str]:
+    """Return the columns by class if they are called like the classes; raise where some are and others are not."""
+    if "prediction" in hints.mapped or hints.kind in ("label", "value") or "label" not in frame.columns:
+        return {}
+    named = next(iter(sets_of_classes(columns, texts(frame["label"].dropna().unique()))), {})
+    rest = [name for name in columns if name not in named.values()]
+    if not named or (rest and all(map(is_number, columns))):  # configurations may be numbered
+        return {}
+    remedy = "If each is a configuration, say columns={'prediction': [...]}; else drop what is no prediction."
+    if rest:
+        raise InputError(
+            f"wide table: columns {show(named.values())} are called like the classes, but {show(rest)} not. {remedy}"
+        )
+    check_classes(frame, columns, "wide", remedy)
+    return named
 
 
 def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hints: Hints) -> None:

@@ -29,16 +29,15 @@ class Constants:
 
 
 # By the kind of score: a share of samples or pairs, a loss of probabilities, a loss of numbers (with heavier tails).
-KAPPA = {"score": 1.25, "probability": 1.5, "value": 2.25}
+KAPPA = {"score": 1.25, "probability": 1.4, "value": 2.25}
 # Refitting varies what is judged, and no saved prediction shows it. With many configurations the variance of selection
 # stands in for it; with one or two, or with samples in groups, nothing does.
 FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}
 LESS = {"bbc": 1.0, "bbc_cross_repeat": 0.9, "bbc_ncv": 0.9}  # repeats and inner predictions average some of it away
 FIXED = {"score": 1.0, "probability": 1.35, "value": 1.35}  # models that are never refitted
-SAFE = 1.5  # kappa of the naive limit when it is heeded in full
-# Models of all samples are better than those of folds. Errors fall like n^-1/2 up to a hundred samples, and ever more
-# slowly beyond, as what is left is noise; errors that are counted half as fast, as noise makes more of them.
-LEARNING, LEARNERS = 0.5, 100
+# Models of all samples are better than those of folds. Errors fall like n^-0.4 up to a hundred samples, and ever more
+# slowly beyond, as what is left is noise.
+LEARNING, LEARNERS = 0.4, 100
 # Wilson's limit next to perfection is too low for one, two or three errors; that of the Poisson distribution is not.
 RARE = 3.0
 PAIRS = 3.0  # n_eff of what is averaged over pairs may be so many times N
@@ -63,8 +62,7 @@ def constants(evidence: Evidence) -> Constants:
     # What pools folds, or learns or mixes, errs on the low side, and so does selection among losses that are near zero.
     safe = "never" if estimator == "bbc_ncv" else "standing out" if shares and simple else "always"
     ended = np.isfinite(metric.range[int(metric.sign > 0)]) and not metric.curve  # a point of a curve is no score
-    rate = LEARNING * min(1.0, float(np.sqrt(LEARNERS / evidence.samples)))
-    return Constants(kappa, 1.0, ended * (rate / 2 if shares else rate), safe)
+    return Constants(kappa, 1.0, ended * LEARNING * min(1.0, float(np.sqrt(LEARNERS / evidence.samples))), safe)
 
 
 def wilson_limits(share: float, n: float, z: float) -> tuple[float, float]:
@@ -324,7 +322,7 @@ class calibrated:  # noqa: N801
     gamma distribution with shape x (Poisson's limit). The upper limit of an AUC moves up by what pooling the scores of
     several folds costs. Models of all samples are better than those of folds, which saw the share q of them (.8 where
     folds are unknown): on the better side the distance from perfection is multiplied by :math:`q^\alpha`, :math:`\alpha
-    = \min(1/2, 5 / \sqrt N)`, or half of that for what counts samples. A log loss or Brier score of few misclassified
+    = 0.4 \min(1, 10 / \sqrt N)`. A log loss or Brier score of few misclassified
     samples (x, at most 3) says little of what errors cost: its upper limit allows for more, at the rate of Clopper and
     Pearson's upper limit beyond x / N, each of which gives the truth a probability of 1/8 (or what the least certain
     prediction left to other classes, if that is less).
@@ -397,7 +395,7 @@ class calibrated:  # noqa: N801
         share = float(self.safe_upper is True)  # where between BBC and naive, 0 to 1
         if self.safe_upper == "auto":
             share = standing_out(evidence) if tuned.safe == "standing out" else float(tuned.safe == "always")
-        first, inflated, _ = scale.spread(evidence, 1 + (SAFE - 1) * share, 0.0)
+        first, inflated, _ = scale.spread(evidence, 1 + (KAPPA["score"] - 1) * share, 0.0)
         unit = not np.isnan(inflated)
         misses = (1 - scale.forward(evidence.naive)) * first if unit else evidence.errors
         heeded = self.safe_upper is True or (self.safe_upper == "auto" and (tuned.safe != "never" or not unit))

@@ -17,7 +17,7 @@ from cvstats.adjust import Fitted
 from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric
-from cvstats.resample import ATTEMPTS, QUANTUM, Draws
+from cvstats.resample import ATTEMPTS, QUANTUM, Draws, Part
 from cvstats.select import Mixture, Rules, beats, label_keys, picked, select_best, winners
 
 from .scorers import candidates, choosing_kernel, mixable
@@ -66,7 +66,6 @@ class Outcome:
     score_variance: np.ndarray  # (configuration,) over usable draws
     n_redrawn: int
     share: np.ndarray | None = None  # (configuration,) of the mixture that all samples choose
-    anchor: np.ndarray | None = None  # (draw,) the best on all samples, judged as each draw's choice was, if asked for
 
     def judged(self, values: Iterable[np.ndarray]) -> Outcome:
         """Return the outcome of draws that something was decided in and some of `values` (draw,) judge."""
@@ -109,16 +108,9 @@ def _scored_block(
 
 
 def decide(
-    metric: Metric,
-    data: Problem,
-    draws: Draws,
-    rules: Rules,
-    *,
-    judge: Draws | None = None,
-    judging: bool = True,
-    anchored: bool = False,
+    metric: Metric, data: Problem, draws: Draws, rules: Rules, *, judge: Draws | None = None, judging: bool = True
 ) -> Outcome:
-    """Choose in every draw and, if `judging`, judge the choice by the same metric; if `anchored` the best of all too.
+    """Choose in every draw and, if `judging`, judge the choice by the same metric.
 
     `judge` are the weights that judge, by default the samples left out of the draw. Draws are over all samples of the
     cube. Other metrics and predictions, and all that rules make of more than a plain choice, are judged by `verdicts`;
@@ -130,10 +122,10 @@ def decide(
     best_wins = rules.select is select_best
     in_place = judging and best_wins
     keys = label_keys(data.names) if best_wins and rules.ties == "random" else None
-    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place, anchored and in_place)
+    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place)
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(work, data, progress=progress, steps=draws.times)
-    best = blocks[0] if len(blocks) == 1 else merged(blocks, metric.direction)
+    best = blocks[0] if len(blocks) == 1 else merged(blocks)
     places = np.flatnonzero(known.eligible)
     count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
     if count > 1:
@@ -147,16 +139,17 @@ def decide(
     usable = place >= 0
     if judging:
         if not in_place:
-            value = _judged_apart(metric, known, draws, judge, place, rules.batch)
+            right = Part(draws, left_out=True) if judge is None else judge
+            table = scored(metric, known, right, batch=rules.batch)[1][0]
+            value = table[np.arange(len(place)), np.searchsorted(places, np.maximum(place, 0))]
         usable = usable & ~np.isnan(value)
     size, decision = len(known.eligible), Decision(place)
     rate = decision.rates(usable, size)
     score, spread = np.full((2, size), np.nan)
     score[places], spread[places] = best.score, variance
     redrawn = int((best.redrawn > 0).sum())
-    anchor = best.anchor if work.anchored else None
     value = np.where(usable, value, np.nan)
-    return Outcome(known, decision, value, usable, rate, score, spread, redrawn, anchor=anchor)
+    return Outcome(known, decision, value, usable, rate, score, spread, redrawn)
 
 
 def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcome:
@@ -199,7 +192,6 @@ class _Chosen:
     place: np.ndarray  # (draw,) of the winner in the cube
     key: np.ndarray  # (draw,) its tie key
     value: np.ndarray  # (draw,) the winner as judged; NaN when judged later
-    anchor: np.ndarray  # (draw,) the best on all samples as judged; NaN when nobody asked
     score: np.ndarray  # (m,) the score on all samples
     deviation: np.ndarray  # (2, m) sum and sum of squares of the score's deviation over usable draws
     table: np.ndarray  # (draw, m) all scores, for strategies that need them
@@ -215,7 +207,6 @@ class Choose:
     rules: Rules
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
     in_place: bool = True  # whether the block's winners are judged here, on the same predictions
-    anchored: bool = False  # whether its best on all samples is judged too
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = None) -> _Chosen:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
@@ -224,10 +215,8 @@ class Choose:
         if m < np.count_nonzero(block.eligible):
             draws = draws.remembered()  # for the other blocks
         heaviest, adjust = max(draws.total, judge.total if judge else 0.0), self.rules.adjust
-        if self.rules.plain:
-            scorer = self.metric.kernel(block, heaviest)
-        else:
-            scorer = choosing_kernel(self.metric, block, max(heaviest, float(block.n)), adjust)
+        plain, metric = self.rules.plain, self.metric
+        scorer = metric.kernel(block, heaviest) if plain else choosing_kernel(metric, block, heaviest, adjust)
         check = block.check(self.metric.requires)
         best_wins = self.rules.select is select_best
         times = draws.times
@@ -238,7 +227,6 @@ class Choose:
             place=np.zeros(times, np.int64),
             key=np.zeros(times, np.uint64),
             value=np.full(times, np.nan),
-            anchor=np.full(times, np.nan),
             score=np.empty(m),
             deviation=np.zeros((2, m)),
             table=np.empty((times, 0 if best_wins else m)),
@@ -253,7 +241,6 @@ class Choose:
                     np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
                 )
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
-                first = select_best(out.score, direction=self.metric.direction) if self.anchored else None
                 centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
@@ -272,50 +259,26 @@ class Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                good = check.chosen(right)
-                out.value[now] = np.where(good, scorer.judged(right, local), np.nan)
-                if first is not None:
-                    out.anchor[now] = np.where(good, scorer.judged(right, np.repeat(first, len(right))), np.nan)
+                out.value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
             del criterion, score, gap  # else they would stand beside the next block's
             if tick is not None:
                 tick(None, stop - start)
         return out
 
 
-def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
+def merged(blocks: list[_Chosen]) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
     out = blocks[0]
     for block in blocks[1:]:
         better = beats(block.best, block.key, out.best, out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
         out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
-    score = np.concatenate([block.score for block in blocks])
-    first = int(select_best(score, direction=direction))
-    ends = np.cumsum([len(block.score) for block in blocks])
     return replace(
         out,
-        anchor=blocks[int(np.searchsorted(ends, first, "right"))].anchor,
-        score=score,
+        score=np.concatenate([block.score for block in blocks]),
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
     )
-
-
-def _judged_apart(
-    metric: Metric, known: Problem, draws: Draws, judge: Draws | None, place: np.ndarray, batch: int | None
-) -> np.ndarray:
-    """Return the value of each draw's choice, where all blocks had to be seen before anything was chosen."""
-    value, won = np.full(len(place), np.nan), np.unique(place[place >= 0])
-    if not won.size:
-        return value
-    block = gathered(known, won)
-    own, weights = draws.on(known.rows), None if judge is None else judge.on(known.rows)
-    scorer = metric.kernel(block, max(own.total, weights.total if weights else 0.0))
-    check, local = block.check(metric.requires), np.searchsorted(won, np.maximum(place, won[0]))
-    for start, stop in spans(own.times, batch, metric, block):
-        right = (own.block(start, stop)[0] == 0).view(np.uint8) if weights is None else weights.block(start, stop)[0]
-        value[start:stop] = np.where(check.chosen(right), scorer.judged(right, local[start:stop]), np.nan)
-    return value
 
 
 def gathered(problem: Problem, places: np.ndarray) -> Problem:

@@ -107,7 +107,7 @@ class AdjustedKernel(Kernel):
             scorer = choosing_kernel(self.metric, adjusted(self.metric, own, fitted), self.total)
             score[:, j] = scorer.judged(counts, every)
         fine = np.round(score, DIGITS) if data.kind == "probability" else score  # maps that separate are all perfect
-        return settled(self.metric.sign * fine), score
+        return settled(fine, self.metric.sign), score
 
 
 def choosing_kernel(metric: Metric, problem: Problem, total: float, adjust: Adjustment | None = None) -> Kernel:

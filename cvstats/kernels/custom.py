@@ -31,9 +31,8 @@ class CustomKernel(Kernel):
         keep = self.present[:, column, repeat] & (w > 0)
         if not keep.any():
             return float("nan")
-        y = self.problem.y if self.problem.y.ndim == 1 else self.problem.y[:, column]
         event = None if self.problem.event is None else self.problem.event[keep]
-        value = self.function(y[keep], p[:, keep].T if p.ndim == 2 else p[keep], w[keep], event)
+        value = self.function(self.problem.y[keep], p[:, keep].T if p.ndim == 2 else p[keep], w[keep], event)
         if np.ndim(value) != 0 or not np.isreal(value):
             raise InputError(f"metric {self.metric.name!r} must return one number; it returned {value!r}.")
         return float(value)

@@ -168,12 +168,15 @@ class Cutter:
         fast = self._compiled(len(weights))
         out = np.empty((5, m, len(weights)))
         step = max(256, TILE // max(1, n * r)) if fast is None else 256  # what stays in the cache
+        small = weights.dtype.kind in "iub" and weights.max(initial=0) < 256 and n * r < 2**23
+        kind = np.uint8 if fast is not None and small else float
         for start in range(0, len(weights), step):
-            lanes = self._lanes(weights[start : start + step], narrow=fast is not None)
+            w = np.ascontiguousarray(weights[start : start + step].T, dtype=kind)
+            totals = [r * w[part].sum(axis=0, dtype=float) for part in (self.positive, ~self.positive)]
             for j, column in enumerate(self.columns):
                 cell = out[:, j, start : start + step]
-                cell[3:] = lanes.totals * r if len(column.row) == n * r else _totals(column, lanes.weights)
-                (cut_column if fast is None else fast.cut)(column, lanes, self.criterion, self.nearest, cell)
+                cell[3:] = totals if len(column.row) == n * r else _totals(column, w)
+                (cut_column if fast is None else fast.cut)(column, w, self.criterion, self.nearest, cell)
         return Cuts(*(part.T for part in out))
 
     def _compiled(self, draws: int) -> Any:
@@ -184,15 +187,6 @@ class Cutter:
         from .compiled import cutting
 
         return cutting
-
-    def _lanes(self, weights: np.ndarray, *, narrow: bool) -> CutLanes:
-        """Return (draw, n) weights as lanes, for the compiled engine in one byte each where they fit."""
-        whole = weights.dtype.kind in "iub" and int(weights.max(initial=0)) < 256
-        narrow = narrow and whole and self.shape[0] * self.shape[2] < 2**23
-        w = np.ascontiguousarray(weights.T, dtype=np.uint8 if narrow else float)
-        totals = np.stack([w[part].sum(axis=0, dtype=float) for part in (self.positive, ~self.positive)])
-        room = (1 + max(len(column.stop) for column in self.columns), w.shape[1])
-        return CutLanes(w, totals, np.empty((2, *room), np.int32 if narrow else float), np.empty(room))
 
 
 def paired_cuts(
@@ -236,16 +230,6 @@ class Column:
     stop: np.ndarray  # places after which the criterion may peak
 
 
-@dataclass(frozen=True)
-class CutLanes:
-    """The weights of a block of draws, samples first, and room for what is noted at every stop of a column."""
-
-    weights: np.ndarray  # (n, draw)
-    totals: np.ndarray  # (2, draw) weight of the positives and of the negatives
-    passed: np.ndarray  # (2, stop, draw) weight of the positives and of the negatives up to there
-    value: np.ndarray  # (stop, draw)
-
-
 def _totals(column: Column, w: np.ndarray) -> np.ndarray:
     """Return the weight of the positives and of the negatives among the predictions that a column has."""
     parts = (column.row[column.positive], column.row[~column.positive])
@@ -268,12 +252,12 @@ def _sorted_column(p: np.ndarray, positive: np.ndarray, strict: bool) -> Column:
     return Column(score, row, up, np.flatnonzero(ends))
 
 
-def cut_column(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
-    """Fill `out` (5, draw) for one column; rows 3 and 4 hold the class totals."""
+def cut_column(column: Column, w: np.ndarray, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
+    """Fill `out` (5, draw) for one column under weights (n, draw); rows 3 and 4 hold the class totals."""
     positives, negatives = out[3], out[4]
-    tp, fp = lanes.passed[:, : len(column.stop) + 1]
+    tp, fp = np.empty((2, len(column.stop) + 1, len(positives)))
     tp[0], fp[0] = positives, negatives
-    rows, ends, step = list(lanes.weights), column.stop.tolist(), 1
+    rows, ends, step = list(w), column.stop.tolist(), 1
     missed, spared = np.zeros((2, len(positives)))
     for place, (row, up) in enumerate(zip(column.row.tolist(), column.positive.tolist(), strict=True)):
         sums = missed if up else spared
@@ -283,7 +267,7 @@ def cut_column(column: Column, lanes: CutLanes, criterion: Criterion, nearest: f
             np.subtract(negatives, spared, out=fp[step])
             step += 1
     value = criterion(tp, fp, positives, negatives)
-    _settle(value.T, (tp.T, fp.T), partial(_between, column, lanes.weights), nearest, out)
+    _settle(value.T, (tp.T, fp.T), partial(_between, column, w), nearest, out)
 
 
 def _settle(value: np.ndarray, table: Table, between: Between, nearest: float | None, out: np.ndarray) -> None:

@@ -22,7 +22,7 @@ class Problem:
 
     Attributes
     ----------
-    y : (n,) or (n, m) codes (binary: 1 = positive), numbers or times; two axes when labels differ between columns.
+    y : (n,) codes (binary: 1 = positive), numbers or times.
     p : (n, m, r) predictions as they were saved, or (k, n, m, r), a plane per class or horizon; NaN where missing.
     weight : (n,) case weights or None.
     event : (n,) 1 = observed, or None.
@@ -70,8 +70,7 @@ class Problem:
 
     def columns(self, index: Any) -> Problem:
         """Return the problem restricted to some columns."""
-        y = self.y if self.y.ndim == 1 else self.y[:, index]
-        return replace(self, y=y, p=self.p[..., index, :])
+        return replace(self, p=self.p[..., index, :])
 
     def samples(self, rows: np.ndarray) -> Problem:
         """Return the problem restricted to some samples."""
@@ -146,7 +145,7 @@ class Kernel:
     def criterion(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what to maximise (on exact sums where possible) and the scores, both (draw, m)."""
         score = self.scores(weights)
-        return settled(self.metric.sign * score), score
+        return settled(score, self.metric.sign), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
@@ -157,10 +156,13 @@ class Kernel:
         return out
 
 
-def settled(values: np.ndarray) -> np.ndarray:
-    """Return values without their last bits (46 stay), so that those which rounding alone tells apart are tied."""
-    bits = (np.asarray(values, float).view(np.int64) + 64) & -128
-    return np.asarray(bits.view(float))
+def settled(values: np.ndarray, sign: int = 1) -> np.ndarray:
+    """Return `sign` times values without their last bits (46 stay): those that rounding alone tells apart are tied."""
+    out = np.asarray(np.multiply(values, sign, dtype=float))
+    bits = out.view(np.int64)  # in place: a table may be large
+    bits += 64
+    bits &= -128
+    return out
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class RankKernel(Kernel):
         self.separate = problem.model is not None
         if problem.model is None:
             self.rankings = [
-                (slice(None), Ranking.of(rows, cut, planes[plane].reshape(problem.n, -1), rows))
+                (slice(None), Ranking.of(rows, cut, planes[plane].reshape(problem.n, self.m * p.shape[-1]), rows))
                 for plane, rows, cut in contrasts(metric, problem.y, problem.n_classes)
             ]
             repeats = self.width = p.shape[-1]  # columns of a configuration in a ranking
@@ -62,9 +62,10 @@ class RankKernel(Kernel):
         fast = accelerator(len(columns) * self.width, size, len(weights))
         ready = []
         for _, ranking in self.rankings:
-            w = self._weighted(ranking, weights)
+            w = np.take(weights, ranking.rows, axis=1)
+            w = w if self.weight is None else w * self.weight[ranking.rows]
             ready.append((lanes_of(w, self.bound, self.metric.statistic, fast), *ranking.totals(w, self.bound)))
-        score = np.empty((len(columns), len(weights)))
+        score = np.empty((len(weights), len(columns)))  # whoever looks for the best of a draw goes row by row
         step = max(1, TILE // max(1, self.width * len(weights)))
         for start in columns[::step]:
             block = slice(start, min(start + step, columns.stop))
@@ -76,33 +77,11 @@ class RankKernel(Kernel):
                 pattern = ranking.presence.pattern[own]
                 sides = [part[None] if len(part) == 1 else part[pattern].reshape(shape) for part in totals]
                 parts.append((counts, *sides))
-            averages = self._averaged(parts, self.begun[block], self.whole[block], len(weights))
-            score[start - columns.start : block.stop - columns.start] = averages
-        return score.T
+            averages = self._averaged(parts, self.begun[block], self.whole[block])
+            score[:, start - columns.start : block.stop - columns.start] = averages.T
+        return score
 
-    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Return, for each draw, the score of configuration ``index[draw]``: only the walk goes winner by winner."""
-        fast = accelerator(0, 0, 0)
-        winners = [(j, np.flatnonzero(index == j)) for j in np.unique(index).tolist()]
-        draw = np.arange(len(index))[:, None]
-        parts = []
-        for _, ranking in self.rankings:
-            w = self._weighted(ranking, weights)
-            counts = np.empty((len(index), self.width, 1))
-            for j, draws in winners:
-                lanes = lanes_of(w[draws], self.bound, self.metric.statistic, fast)
-                columns = j * self.width, (j + 1) * self.width
-                counts[draws, :, 0] = count(self.metric.statistic, ranking, lanes, *columns).T
-            pattern = ranking.presence.pattern.reshape(self.m, self.width)[index]
-            parts.append((counts, *(part[pattern, draw][..., None] for part in ranking.totals(w, self.bound))))
-        return self._averaged(parts, self.begun[index], self.whole[index], 1)[:, 0]
-
-    def _weighted(self, ranking: Ranking, counts: np.ndarray) -> np.ndarray:
-        """Return (draw, row) weights of a ranking's samples, case weights included."""
-        w = np.take(counts, ranking.rows, axis=1)
-        return w if self.weight is None else np.asarray(w * self.weight[ranking.rows])
-
-    def _averaged(self, parts: list[Any], begun: np.ndarray, whole: np.ndarray, draws: int) -> np.ndarray:
+    def _averaged(self, parts: list[Any], begun: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return scores (configuration, draw) from the count and both classes' weights of each ranking.
 
         These are (configuration, repeat, draw), or (1, 1, draw) where all columns share them.
@@ -110,7 +89,7 @@ class RankKernel(Kernel):
         pairs = self.metric.statistic == "auc"
         scales = [2.0 * positive * negative if pairs else positive for _, positive, negative in parts]
         if self.separate:
-            total, scale = np.zeros((2, *begun.shape, draws))
+            total, scale = np.zeros((2, *begun.shape, parts[0][0].shape[-1]))
             for (repeat, _), part, share in zip(self.rankings, parts, scales, strict=True):
                 total[:, repeat] += part[0]
                 scale[:, repeat] += share

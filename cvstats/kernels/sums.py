@@ -83,8 +83,11 @@ class SumKernel(Kernel):
             present = None if present.all() else present
         labels = [np.ones(len(problem.y))]
         if metric.label_parts is not None:
-            labels += metric.label_parts(problem.y, problem.n_classes)
-        labels = [part[None] if part.ndim == 1 and present is None else self._wide(part, present) for part in labels]
+            y = problem.y
+            if present is not None and metric.requires == "spread":  # around a centre of what a column predicted
+                y = np.where(present, y[:, None], np.nan)
+            labels += metric.label_parts(y, problem.n_classes)
+        labels = [part[None] if present is None else np.where(present.T, part.T, 0.0) for part in labels]
         if problem.weight is not None:
             parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))
         self.rows, every = [], []
@@ -111,7 +114,7 @@ class SumKernel(Kernel):
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             block = problem.read(metric.uses, rows, whole=not gaps)
-            y = problem.y[rows, None, None] if problem.y.ndim == 1 else problem.y[rows, :, None]
+            y = problem.y[rows, None, None]
             if metric.uses == "label":
                 y = y.astype(block.dtype, copy=False)  # codes: comparing mixed types would be slow
             parts = metric.ingredients(y, block, problem.n_classes)
@@ -142,12 +145,6 @@ class SumKernel(Kernel):
                 table[:, rows] = part.reshape(len(y), columns).T
         return flat, present
 
-    def _wide(self, part: np.ndarray, present: np.ndarray | None) -> np.ndarray:
-        """Return a label-only ingredient as (columns, n), where columns do not share it."""
-        wide = part[:, None] if part.ndim == 1 else np.repeat(part, self.width, axis=1)
-        full = np.broadcast_to(wide, (len(part), self.m * self.width))
-        return np.ascontiguousarray((full if present is None else np.where(present, full, 0)).T)
-
     def scores(self, weights: np.ndarray) -> np.ndarray:
         """Return the score of every configuration under each row of `weights`: (draw, m)."""
         return self.criterion(weights)[1]
@@ -170,7 +167,7 @@ class SumKernel(Kernel):
             if self.width > 1:
                 table = over_repeats(table.reshape(len(table), -1, self.width).transpose(1, 2, 0), self.begun[some]).T
             score[:, some] = table
-        return settled(self.metric.sign * score), score
+        return settled(score, self.metric.sign), score
 
     def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""

@@ -67,7 +67,7 @@ def calibration_slope(y: np.ndarray, p: np.ndarray, k: int) -> Any:
 
 
 def _ratio(sums: Sums, labels: Sums) -> Any:
-    return labels[1] / sums[0]
+    return np.where(labels[1] > 0, labels[1], np.nan) / sums[0]
 
 
 @define(

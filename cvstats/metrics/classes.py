@@ -9,10 +9,18 @@ import numpy as np
 
 from .base import SHARE, Sums, define
 
+ROUNDING = 1e-12  # of a sum: real weights are added with rounding errors below it
+
 
 def class_counts(y: np.ndarray, k: int) -> list[np.ndarray]:
     """Return, for every class, which samples are of it."""
     return [(y == code).astype(float) for code in range(k)]
+
+
+def rest(total: Any, part: Any) -> Any:
+    """Return what is left of a total; NaN where nothing is, or what the rounding of real weights alone leaves."""
+    left = total - part
+    return np.where(left > ROUNDING * total, left, np.nan)
 
 
 def _hits(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
@@ -24,6 +32,15 @@ def _confusion(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
     if k == 2:
         return [(p == 1) & (y == 1), p == 1]
     return [*_hits(y, p, k), *(p == code for code in range(k))]
+
+
+def agreement(sums: Sums, labels: Sums) -> tuple[Any, Sums, Sums]:
+    """Return how many were predicted right, and the margins of the classes: true and predicted."""
+    k, total, truth = len(labels) - 1, labels[0], labels[1:]
+    if k > 2:
+        return sum(sums[:k]), truth, sums[k:]
+    hits, positive = sums
+    return total - truth[1] - positive + 2 * hits, truth, [total - positive, positive]
 
 
 _LABEL = SHARE | {"uses": "label"}
@@ -201,15 +218,9 @@ def mcc(sums: Sums, labels: Sums) -> Any:
     >>> cs.mcc(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    k = len(labels) - 1
-    total, truth, predicted = labels[0], labels[1:], sums[k:]
-    if k == 2:
-        cross = sums[0] * total - truth[1] * sums[1]
-        spread = truth[0] * truth[1] * (sums[1] * (total - sums[1]))
-    else:
-        right = sum(sums[:k])
-        cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
-        spread = (total**2 - sum(t**2 for t in truth)) * (total**2 - sum(q**2 for q in predicted))
+    total, (right, truth, predicted) = labels[0], agreement(sums, labels)
+    cross = right * total - sum(t * q for t, q in zip(truth, predicted, strict=True))
+    spread = rest(total**2, sum(t**2 for t in truth)) * rest(total**2, sum(q**2 for q in predicted))
     defined = spread > 0
     value = np.where(defined, cross / np.sqrt(np.where(defined, spread, 1.0)), 0.0)
     return np.where(total > 0, value, np.nan)

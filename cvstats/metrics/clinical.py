@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .base import Sums, define
-from .classes import _BY_CLASS, _LABEL, _TABLE
+from .classes import _BY_CLASS, _LABEL, _TABLE, agreement, rest
 
 _BINARY = _TABLE | {"binary_only": True}
 
@@ -59,7 +59,7 @@ def npv(sums: Sums, labels: Sums) -> Any:
     >>> cs.npv(cs.as_cube([[0], [0], [1]], [0, 1, 1])).values
     array([0.5])
     """
-    return (labels[1] - (sums[1] - sums[0])) / (labels[0] - sums[1])
+    return (labels[1] - (sums[1] - sums[0])) / rest(labels[0], sums[1])
 
 
 _MEAN_PRECISION = ("mean_precision", "prec", "precision_macro")
@@ -85,7 +85,7 @@ def precision(sums: Sums, labels: Sums) -> Any:
     if k == 2:
         return sums[0] / sums[1]
     each = [sums[code] / np.where(sums[k + code] > 0, sums[k + code], 1.0) for code in range(k)]
-    return np.mean(each, axis=0)
+    return np.where(labels[0] > 0, np.mean(each, axis=0), np.nan)
 
 
 @define(**_LABEL | _BY_CLASS | {"requires": "positive"}, unlike=("recall_weighted", "recall_micro"))
@@ -129,8 +129,8 @@ def positive_likelihood_ratio(sums: Sums, labels: Sums) -> Any:
     >>> cs.positive_likelihood_ratio(cs.as_cube([[1], [1], [1], [0]], [1, 1, 0, 0])).values
     array([2.])
     """
-    false = 1 - sums[0] / labels[1]
-    return np.where(false > 0, sums[1] / labels[2] / false, np.nan)
+    false = rest(labels[1], sums[0]) / labels[1]
+    return sums[1] / labels[2] / false
 
 
 @define(**_RATIO | {"direction": "minimize"}, aliases=("lr_minus", "nlr", "negative_lr"))
@@ -201,12 +201,6 @@ def kappa(sums: Sums, labels: Sums) -> Any:
     >>> cs.kappa(cs.as_cube([[1], [0], [1], [0]], [1, 0, 1, 0])).values
     array([1.])
     """
-    k = len(labels) - 1
-    total, truth = labels[0], labels[1:]
-    if k == 2:
-        right = total - truth[1] - sums[1] + 2 * sums[0]
-        predicted = [total - sums[1], sums[1]]
-    else:
-        right, predicted = sum(sums[:k]), sums[k:]
+    total, (right, truth, predicted) = labels[0], agreement(sums, labels)
     chance = sum(t * q for t, q in zip(truth, predicted, strict=True)) / total
-    return (right - chance) / (total - chance)
+    return (right - chance) / rest(total, chance)

@@ -207,10 +207,16 @@ def rmse(sums: Sums, labels: Sums) -> Any:
 def _centred(y: np.ndarray, k: int) -> list[np.ndarray]:
     """Return labels around a centre and their squares: any centre gives the same R2, a near one avoids cancellation.
 
-    The mean of the distinct values, because it does not change when rows are repeated.
+    The mean of the distinct values, because it does not change when rows are repeated; labels that do not vary are then
+    exactly 0. NaN is no label.
     """
-    shifted = y - np.apply_along_axis(lambda column: np.unique(column).mean(), 0, y)
+    shifted = y - np.apply_along_axis(_middle, 0, y)
     return [shifted, shifted**2]
+
+
+def _middle(column: np.ndarray) -> Any:
+    known = np.unique(column[~np.isnan(column)])
+    return known.mean() if known.size else np.nan
 
 
 @define(

@@ -14,7 +14,7 @@ from cvstats._check import InputError, plain, show
 from cvstats.cube.arrays import class_names
 
 from .base import MADE, Metric, Sums, get_metric
-from .classes import _BY_CLASS, _ERROR, class_counts
+from .classes import _ERROR, class_counts, error_rate
 
 
 def prior_error(prior: float | Mapping[Any, float]) -> Metric:
@@ -58,25 +58,11 @@ def prior_error(prior: float | Mapping[Any, float]) -> Metric:
     if not all(0 <= value <= 1 for value in values):
         raise InputError(f"`prior` must hold probabilities in [0, 1]; got {prior!r}.")
     given = dict(zip(map(plain, prior), values, strict=True)) if isinstance(prior, Mapping) else values[0]
-    return replace(MADE["prior_error"], bind=partial(_bind_prior, given))
+    return replace(MADE["prior_error"], bind=partial(_bind, given, error_rate))
 
 
-def _misses(y: np.ndarray, p: np.ndarray, k: int) -> list[np.ndarray]:
-    return [(p != code) & (y == code) for code in range(k)]
-
-
-_AT_PRIOR = _ERROR | _BY_CLASS | {"ingredients": _misses, "words": "error rate at the given prior"}
-MADE["prior_error"] = Metric("prior_error", **_AT_PRIOR)
-
-
-def _bind_prior(given: float | Mapping[Any, float], metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
-    prior = resolve_prior(given, cube)
-    return replace(metric, formula=partial(_at_prior, prior), bind=None, prior=prior)
-
-
-def _at_prior(prior: tuple[float, ...], sums: Sums, labels: Sums) -> Any:
-    parts = [p * miss / count for p, miss, count in zip(prior, sums, labels[1:], strict=True)]
-    return np.sum(np.broadcast_arrays(*parts), axis=0)
+_ERROR_RATE = _ERROR | {"words": "error rate at the given prior", "ratio_free": True, "requires": "classes"}
+MADE["prior_error"] = Metric("prior_error", **_ERROR_RATE, family="smooth")  # the rest is filled in by `_bind`
 
 
 def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
@@ -129,7 +115,9 @@ def at_prior(metric: str | Metric, prior: Mapping[Any, float]) -> Metric:
     return replace(found, name=name, words=words, aliases=(), ratio_free=True, bind=partial(_bind, given, found))
 
 
-def _bind(given: Mapping[Any, float], plainly: Metric, metric: Metric, cube: xr.DataArray, notes: list[str]) -> Metric:
+def _bind(
+    given: float | Mapping[Any, float], plainly: Metric, metric: Metric, cube: xr.DataArray, notes: list[str]
+) -> Metric:
     """Fill in the classes' order, after whatever the metric itself must know of the cube."""
     free = plainly.ratio_free
     plainly = plainly if plainly.bind is None else plainly.bind(plainly, cube, notes)
@@ -170,7 +158,8 @@ def _reweighted(metric: Metric, prior: tuple[float, ...], sums: Sums, labels: Su
         by_class = (parts[at : at + k] for at in range(0, len(parts), k))
         return [sum(f * part for f, part in zip(factor, some, strict=True)) for some in by_class]
 
-    return metric.formula(added(sums), [total, *added(labels[k + 1 :])])
+    value = metric.formula(added(sums), [total, *added(labels[k + 1 :])])
+    return np.where(np.all(np.broadcast_arrays(*labels[1 : k + 1]), axis=0), value, np.nan)
 
 
 def resolve_prior(prior: float | Mapping[Any, float], cube: xr.DataArray) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from cvstats._check import InputError, show, warn
 from cvstats.cube.align import map_along
-from cvstats.cube.arrays import SETTLED, batch_dims, encode_labels, problem
+from cvstats.cube.arrays import BESIDE, SETTLED, batch_dims, encode_labels, problem
 from cvstats.cube.blocks import by_chunk
 from cvstats.cube.coords import folds_of
 from cvstats.cube.partners import by_pairs
@@ -81,11 +81,9 @@ def _mean_where(values: xr.DataArray, counted: xr.DataArray, dim: str) -> xr.Dat
 
 
 def _mapped(cube: xr.DataArray, metric: Metric, function: Callable[[xr.DataArray, Metric], Any]) -> Any:
-    """Apply a function to a cube in memory, cell by cell along batch dims that weights, events or folds carry."""
-    pairs = metric.family in ("rank", "custom") or metric.uses == "survival"
-    carriers = ["weight", "event", "fold"] + (["label"] if pairs else [])
-    own = [dim for dim in batch_dims(cube) if any(name in cube.coords and dim in cube[name].dims for name in carriers)]
-    return map_along(own, lambda part: function(part, metric), cube)
+    """Apply a function to a cube in memory, cell by cell along batch dims in which samples differ."""
+    beside = {dim for name in BESIDE if name in cube.coords for dim in cube[name].dims}
+    return map_along([dim for dim in batch_dims(cube) if dim in beside], lambda part: function(part, metric), cube)
 
 
 def _pooled(cube: xr.DataArray, metric: Metric) -> xr.DataArray:
@@ -190,10 +188,20 @@ def _fold_block(metric: Metric, data: Problem, member: np.ndarray) -> np.ndarray
         member = member[..., data.weight > 0]
     data, counts = _counted(data)
     total = float(counts.sum())
-    each = [
-        metric.kernel(data.repeats(slice(r, r + 1)), total).scores(inside * counts) for r, inside in enumerate(member)
-    ]
+    each = [_by_fold(metric, data.repeats(slice(r, r + 1)), total, inside * counts) for r, inside in enumerate(member)]
     return np.stack(each, axis=1).T
+
+
+def _by_fold(metric: Metric, data: Problem, total: float, counts: np.ndarray) -> np.ndarray:
+    """Return the scores (fold, m) under the counts of each fold."""
+    if metric.requires != "spread":
+        return metric.kernel(data, total).scores(counts)
+    out = np.full((len(counts), data.p.shape[-2]), np.nan)
+    for fold, count in enumerate(counts):  # labels vary little in a fold that lies far from the centre of all
+        if count.any():
+            part = data.samples(count > 0)
+            out[fold] = metric.kernel(part, total).scores(count[None, count > 0])[0]
+    return out
 
 
 def _fold_present(data: Problem, member: np.ndarray) -> np.ndarray:

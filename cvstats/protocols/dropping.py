@@ -19,7 +19,7 @@ from cvstats.intervals import get_method
 from cvstats.judge import Rules, scored
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric, metrics_of, score
-from cvstats.resample import PIECE, Draws, Given, Part, given_draws, label_check, make_draws
+from cvstats.resample import QUANTUM, Draws, Given, Part, given_draws, label_check, make_draws
 from cvstats.select import Select, choose, needs_std_error, select_best
 
 from .bootstrap import Request, assemble, bootstrap_run, finished
@@ -207,7 +207,7 @@ _NOBODY = (
     "count as dropped. Drop samples, repeats or configurations with gaps."
 )
 
-HEAT = PIECE  # draws after which configurations that can no longer be dropped leave the race
+HEAT = 4 * QUANTUM  # draws after which configurations that can no longer be dropped leave the race
 
 
 def timetable(cube: xr.DataArray) -> np.ndarray:

@@ -251,7 +251,9 @@ def prior_curve(
     except PartnerError:
         classical = out["estimate"].isel(prior=0) * np.nan
     out.attrs["call"] = call_text("prior_curve", prior=_shown(prior), level=level, times=times)
-    return out.assign(classical=classical.variable)
+    out = out.assign(classical=classical.variable)
+    describe(out)
+    return out
 
 
 @dataclass(frozen=True)

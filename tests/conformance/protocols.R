@@ -215,7 +215,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
   win <- sapply(seq_along(scores), function(j) mean(run$chosen == j))
   loss <- metric %in% c("mse", "rmse", "log_loss")
   share <- if (is.logical(safe)) as.numeric(safe) else if (loss || metric == "auc") 1 else { p <- win[best] / (win[best] + max(win[-best])); if (win[best] == 0) 0 else min(max((p - 0.5) / 0.3, 0), 1) }
-  inflate <- 1 + 0.5 * share                                       # of the limit at the naive score
+  inflate <- 1 + 0.25 * share                                      # of the limit at the naive score
   within <- if (metric != "auc" || is.null(d$folds)) NaN else {    # pairs of the same fold
     up <- d$labels == d$positive; same <- outer(d$folds[, 1], d$folds[, 1], "==") & outer(up, !up); p <- d$pred[, best, 1]
     sum((outer(p, p, ">") + 0.5 * outer(p, p, "=="))[same]) / sum(same)
@@ -223,7 +223,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
   counts <- !loss && metric != "auc" && regime == "cv"
   lift <- if (is.nan(within)) 0 else max((within - naive) / (1 - naive), 0)
   seen <- if (is.null(d$folds)) 0.8 else mean(sapply(seq_len(N), function(i) mean(d$folds[, 1] != d$folds[i, 1])))  # by models, of all samples; five folds if unknown
-  fall <- if (regime == "cv" && !isFALSE(safe)) seen^((if (counts) 0.25 else 0.5) * min(1, sqrt(100 / N))) else 1  # of errors, when models see all samples
+  fall <- if (regime == "cv" && !isFALSE(safe)) seen^(0.4 * min(1, sqrt(100 / N))) else 1  # of errors, when models see all samples
   limits <- function(level) {
     t <- qt((1 + level) / 2, N - 1)
     if (loss) {                                                    # the log of the loss

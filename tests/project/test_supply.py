@@ -22,7 +22,7 @@ WHEEL = [
     r"cvstats/__init__\.pyi",
     r"cvstats/py\.typed",
     r"cvstats/data/\w+\.npz",
-    r"cvstats/data/variables\.json",
+    r"cvstats/data/(report|variables)\.json",
     r"cvstats/templates/report\.(html|css|js)",
     r"cvstats-[\d.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
 ]

@@ -106,10 +106,9 @@ def test_each_bootstrap_is_drawn_once(monkeypatch, metric, kinds, unpredicted):
     drawn = Counter()
     fill = Bootstrap._fill
 
-    def counting(self, out, streams):
-        for key, draws in streams.items():
-            drawn[self.strata is None, key[0]] += len(draws)
-        fill(self, out, streams)
+    def counting(self, out, key):
+        drawn[self.strata is None, key[0]] += len(out)
+        fill(self, out, key)
 
     monkeypatch.setattr(Bootstrap, "_fill", counting)
     cube = probability_cube()

@@ -12,16 +12,16 @@ import numpy as np
 from .walk import compiled
 
 if TYPE_CHECKING:
-    from cvstats.kernels.cutting import Column, Criterion, CutLanes
+    from cvstats.kernels.cutting import Column, Criterion
 
 
-def cut(column: Column, lanes: CutLanes, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
+def cut(column: Column, w: np.ndarray, criterion: Criterion, nearest: float | None, out: np.ndarray) -> None:
     """Fill `out` (5, draw) for one column, as numpy's `cut_column` does; rows 3 and 4 hold the class totals."""
-    rule = (criterion.code, criterion.hit, criterion.alarm)
-    cell = np.ascontiguousarray(out)
-    climb(column.row, column.positive, column.stop, lanes.weights, rule, cell, lanes.passed, lanes.value)
-    goal = np.nan if nearest is None else nearest
-    settle(column.score, column.row, column.stop, lanes.weights, goal, cell, lanes.passed, lanes.value)
+    rule, goal = (criterion.code, criterion.hit, criterion.alarm), np.nan if nearest is None else nearest
+    room, cell = (len(column.stop) + 1, w.shape[1]), np.ascontiguousarray(out)
+    passed, value = np.empty((2, *room), np.int32 if w.dtype == np.uint8 else float), np.empty(room)
+    climb(column.row, column.positive, column.stop, w, rule, cell, passed, value)
+    settle(column.score, column.row, column.stop, w, goal, cell, passed, value)
     out[:3] = cell[:3]
 
 
