@@ -419,7 +419,9 @@ def picked(
 
 
 def needs_std_error(select: Select | Mixture) -> bool:
-    """Return whether a strategy must know standard errors, which takes a first pass over the draws."""
+    """Return whether a strategy must know standard errors, which takes a first pass over the draws; raise if none."""
+    if not (callable(select) or isinstance(select, Mixture)):
+        raise InputError(f"`select` must be a strategy, such as select_best or ensemble(); got {select!r}.")
     return select is not select_best and not isinstance(select, (_Within, Mixture))
 
 

@@ -376,3 +376,12 @@ def test_scores_by_a_tuning_value():
         cs.plot_scores_by(scores, "gamma")
     with pytest.raises(cs.InputError, match="alone"):
         cs.plot_scores_by(cube, "C")
+
+
+def test_win_rates_of_one_decision_that_several_metrics_judge():
+    cube = cs.simulate_cube(60, 6, rng=1)
+    both = cs.winner(cube, ["accuracy", "youden"], times=50, rng=1)
+    assert cs.plot_win_rates(both).get_xlabel() == "wins (% of bootstrap draws)"
+    assert cs.plot_win_rates(both.sel(metric="youden")).get_xlabel() == "wins (% of 50 bootstrap draws)"
+    with pytest.raises(cs.InputError, match="must have one dim, of sites or subgroups; found none"):
+        cs.plot_forest(both.sel(metric="youden"))

@@ -593,3 +593,17 @@ def test_coverage_keeps_batch_dims():
 def test_error_texts(call, text):
     with pytest.raises(InputError, match=re.escape(text)):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simulate_cube(20, 2, beta=("a", "b")), "`beta` must be two positive numbers"),
+        (lambda: simulate_cube(20, 2, beta=(9, np.inf)), "`beta` must be two positive numbers"),
+        (lambda: ripley_mixture(16, ridge=["a"]), "`ridge` must be distinct positive numbers"),
+        (lambda: ripley_mixture(16, variance="a"), "`variance` must be distinct positive numbers"),
+    ],
+)
+def test_text_is_no_number(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -440,3 +440,15 @@ def test_a_list_is_printed_with_decimals_of_its_own():
     assert lines[0].split()[:3] == ["metric", "Estimate", "95%"]
     assert [line.split()[0] for line in lines[2:]] == ["auc", "brier", "sensitivity"]
     assert " By" not in lines[0]
+
+
+def test_confint_leaves_no_limits_of_another_level():
+    cube = cs.simulate_cube(60, 3, rng=1).assign_coords(site=("sample", np.arange(60) // 20))
+    sites = cs.winner(cube, "accuracy", subgroup="site", times=50, rng=1)
+    with pytest.warns(cs.CvstatsWarning, match="limits of differences between subgroups") as caught:
+        found = cs.confint(sites, level=0.8)
+    assert len(caught) == 1
+    assert found["difference_low"].isnull().all()
+    assert (found["conf_low"] > sites["conf_low"]).all()
+    with pytest.raises(cs.InputError, match="does not keep what its interval"):  # its limits are those of log odds
+        cs.confint(cs.meta_analysis(sites, "site"), level=0.8)

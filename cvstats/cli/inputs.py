@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 from cvstats._check import InputError, show
-from cvstats.cube.arrays import check_threshold, class_names
+from cvstats.cube.arrays import class_names
+from cvstats.cube.values import check_threshold
 from cvstats.tables.words import printable
 
 from .progress import stage

@@ -76,7 +76,8 @@ def best_set(
     Notes
     -----
     Being in the set is no evidence of being as good: with few samples nearly everything is. A configuration that did
-    not predict every sample has NaN and is never in the set. Models are taken as given.
+    not predict every sample has NaN and is never in the set. Fewer than five samples (groups), or of a class that the
+    metric needs, exclude nothing. Models are taken as given.
 
     References
     ----------

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from cvstats._check import InputError, check_level, check_option, nearest, plain, show, warn
@@ -234,7 +235,7 @@ def family(cube: xr.DataArray, given: Any, argument: str) -> np.ndarray:
         if not inside.any():
             raise InputError(f"`{argument}`={dict(given)!r} matches no configuration of `cube`.")
         return np.flatnonzero(inside)
-    if isinstance(given, (list, np.ndarray, xr.DataArray)):
+    if isinstance(given, (list, tuple, np.ndarray, pd.Index, pd.Series, xr.DataArray)):
         labels = [plain(label) for label in np.asarray(given, dtype=object).ravel()]
         if not labels:
             raise InputError(f"`{argument}` names no configuration.")

@@ -118,6 +118,10 @@ def contrast(
 
     Notes
     -----
+    Samples that one side alone predicted are left out, and configurations of a family that did not predict every sample
+    of it cannot be selected: a warning says which. Fewer than five samples (groups), or of a class that the metric
+    needs, have no limits.
+
     Do not contrast a winner with a loser picked by the same data: name both before looking, contrast families, or use
     `best_set`. Models that other samples would train are not in the predictions: what is added for them is the rule of
     thumb that held in simulations with refitted learners. It costs power, because it allows for unstable learners

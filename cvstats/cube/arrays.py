@@ -27,7 +27,7 @@ from .align import Labelled, map_along
 from .blocks import over_blocks, whole_columns
 from .gaps import Report, report, reported
 from .partners import models
-from .values import unique
+from .values import check_threshold, unique
 
 if TYPE_CHECKING:
     from cvstats.metrics import Metric
@@ -121,18 +121,6 @@ def check_form(cube: xr.DataArray) -> str:
         _check_horizon(cube, kind)
     check_beside(cube.variable, coords)
     return kind
-
-
-def check_threshold(threshold: Any, kind: str) -> None:
-    """Raise unless predictions of this kind are cut at the threshold, if there is one."""
-    if threshold is None:
-        return
-    if kind not in ("score", "probability"):
-        raise InputError(f"`threshold` is for scores and probabilities, but the predictions have kind={kind!r}.")
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not np.isfinite(threshold):
-        raise InputError(f"`threshold` must be a finite number; got {threshold!r}.")
-    if kind == "probability" and not 0 <= threshold <= 1:
-        raise InputError(f"`threshold` of probabilities must lie in [0, 1]; got {threshold!r}.")
 
 
 def _check_horizon(cube: xr.DataArray, kind: str) -> None:

@@ -12,9 +12,9 @@ import xarray as xr
 
 from cvstats._check import InputError, plain, show
 
-from .arrays import SETTLED, check_threshold, encode
+from .arrays import SETTLED, encode
 from .predictions import SUM_TOLERANCE, Names
-from .values import on_dask, unique
+from .values import check_threshold, on_dask, unique
 
 
 def settle(

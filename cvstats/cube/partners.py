@@ -29,7 +29,7 @@ def models(cube: xr.DataArray, metric: str, y: np.ndarray, n_classes: int) -> np
     sizes = {dim: cube.sizes[dim] for dim in ("sample", "repeat") if dim in cube.dims}
     wide = cube["fold"].variable.set_dims(sizes)  # type: ignore[no-untyped-call]
     fold = wide.transpose(*sizes).values.reshape(cube.sizes["sample"], -1)
-    held = np.isfinite(y)[:, None] & (fold != ("" if fold.dtype.kind in "UO" else -1))
+    held = np.isfinite(y)[:, None] & (fold != ("" if fold.dtype.kind in "UOT" else -1))
     if not np.isin(fold[held], partner).all():
         raise InputError(
             f"{what} needs every fold among the partners; coordinate 'fold' holds "

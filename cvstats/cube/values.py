@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cvstats._check import plain
+from cvstats._check import InputError, plain
 
 
 def on_dask(values: Any) -> bool:
@@ -76,3 +76,15 @@ def unique(values: np.ndarray) -> list[Any]:
     array = np.ravel(values)
     flat = pd.unique(array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("=")))
     return sorted(map(plain, flat[~pd.isna(flat)]), key=lambda value: (str(type(value)), value))
+
+
+def check_threshold(threshold: Any, kind: str) -> None:
+    """Raise unless predictions of this kind are cut at the threshold, if there is one."""
+    if threshold is None:
+        return
+    if kind not in ("score", "probability"):
+        raise InputError(f"`threshold` is for scores and probabilities, but the predictions have kind={kind!r}.")
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not np.isfinite(threshold):
+        raise InputError(f"`threshold` must be a finite number; got {threshold!r}.")
+    if kind == "probability" and not 0 <= threshold <= 1:
+        raise InputError(f"`threshold` of probabilities must lie in [0, 1]; got {threshold!r}.")

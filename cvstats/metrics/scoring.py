@@ -142,7 +142,7 @@ def fold_members(cube: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     repeats = cube.sizes.get("repeat", 1)
     fold = folds_of(cube, "averaging by fold")
     table = fold.transpose("sample", ...).values.reshape(cube.sizes["sample"], -1)
-    held = table != ("" if table.dtype.kind in "UO" else -1)
+    held = table != ("" if table.dtype.kind in "UOT" else -1)
     each = [np.unique(column[used]) for column, used in zip(table.T, held.T, strict=True)]
     counts = [len(names) for names in each]
     odd = next((r for r, count in enumerate(counts) if count != counts[0] or not count), None)

@@ -162,7 +162,7 @@ def plot_forest(
     style.drawable(results, "results", "winner(..., subgroup=...)", ("estimate",))
     dims = results["estimate"].dims
     if len(dims) != 1 or dims[0] == "method":
-        raise InputError(f"`results` must have one dim, of sites or subgroups; found {show(dims)}. Use .sel().")
+        raise InputError(f"`results` must have one dim, of sites or subgroups; found {show(dims) or 'none'}.")
     names = [name for name in ("estimate", "conf_low", "conf_high", "naive") if name in results]
     rows = [results[names].drop_vars("method", errors="ignore").rename({dims[0]: "method"})]
     if summary is not None:
@@ -242,7 +242,8 @@ def plot_win_rates(
     largest = max((value for _, value, _ in bars), default=1.0)
     ax.set_xlim(0, min(1.32 * largest, 1.25) if largest > 0 else 1)
     ax.set_xticks(*_percent_ticks(largest, 5.5 if wide else 3.5))
-    draws = f"{int(result['n_draws'])} bootstrap draws" if "n_draws" in result else "bootstrap draws"
+    one = "n_draws" in result and not result["n_draws"].ndim  # several metrics have a number each
+    draws = f"{int(result['n_draws'])} bootstrap draws" if one else "bootstrap draws"
     return finished(ax, title, x=f"wins (% of {draws})" if wide else "wins (% of draws)", grid="x")
 
 

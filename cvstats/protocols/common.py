@@ -106,7 +106,7 @@ def said(undefined: str) -> str | None:
 def fold_names(fold: xr.DataArray) -> np.ndarray:
     """Return the names of the folds in order, without what marks a sample that is in none."""
     names = np.unique(fold.values)
-    return np.asarray(names[names != ("" if names.dtype.kind in "UO" else -1)])
+    return np.asarray(names[names != ("" if names.dtype.kind in "UOT" else -1)])
 
 
 def fold_columns(cube: xr.DataArray) -> list[np.ndarray]:

@@ -12,7 +12,6 @@ from cvstats._check import InputError, check_count, check_dim, nearest, show, wa
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import check_cube
-from cvstats.cube.coords import folds_of
 from cvstats.kernels.signed_ranks import block_ranks, signed_rank
 from cvstats.metrics import Metric, bound_metric, get_metric, score
 
@@ -118,7 +117,6 @@ def evaluation_protocols(
     if selection is not None:
         check_dim(selection.dims, dim, "selection")
     if inner is not None:
-        folds_of(cube, "evaluation_protocols with `inner`")
         inputs["inner"] = readable(check_inner(original, inner), by)
         inputs["external"] = readable(original, by) if external is None else inputs["external"]
     grid = _tuning_values(cube, parameters)

@@ -194,7 +194,7 @@ def _inner_scores(inner: xr.DataArray, asked: _Asked, held: np.ndarray) -> np.nd
     if "fold" not in inner.coords:
         return np.asarray(score(inner, metric).transpose("outer_fold", "configuration").values)
     fold = inner["fold"].where(
-        ~xr.DataArray(held, dims=("sample", "outer_fold")), "" if inner["fold"].dtype.kind in "UO" else -1
+        ~xr.DataArray(held, dims=("sample", "outer_fold")), "" if inner["fold"].dtype.kind in "UOT" else -1
     )
     table = fold.transpose("outer_fold", "sample", ...).values
     counts = {len(np.unique(ids[~out])) for ids, out in zip(table, held.T, strict=True)}
@@ -230,15 +230,18 @@ def labelled_like(cube: xr.DataArray, other: xr.DataArray, argument: str) -> xr.
     return aligned(other, cube, argument).assign_coords(labels)
 
 
-def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
-    """Return `inner` aligned with the cube and carrying its labels; raise when it leaks or lacks outer folds."""
+def check_inner(cube: xr.DataArray, inner: xr.DataArray, argument: str = "inner") -> xr.DataArray:
+    """Return predictions made inside training sets, aligned with the cube and carrying its labels.
+
+    Raise when they leak or lack outer folds.
+    """
     if not isinstance(inner, xr.DataArray) or not {"sample", "configuration", "outer_fold"} <= set(inner.dims):
         found = show(inner.dims) if isinstance(inner, xr.DataArray) else type(inner).__name__
-        raise InputError(f"`inner` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got {found}.")
-    held = folds_of(cube, "`inner`")
+        raise InputError(f"`{argument}` must be a DataArray over 'sample', 'configuration', 'outer_fold'; got {found}.")
+    held = folds_of(cube, f"`{argument}`")
     names = inner["outer_fold"].values
-    inner = labelled_like(cube, inner, "inner").assign_coords(outer_fold=names)
-    _check_outer(held, inner, "inner")
+    inner = labelled_like(cube, inner, argument).assign_coords(outer_fold=names)
+    _check_outer(held, inner, argument)
     own = xr.DataArray(held.variable) == xr.DataArray(names, dims="outer_fold")
     others = [dim for dim in own.dims if dim not in ("sample", "outer_fold")]
     everything = own.all("sample").any(others)
@@ -252,7 +255,7 @@ def check_inner(cube: xr.DataArray, inner: xr.DataArray) -> xr.DataArray:
     if bool(leak.any()):
         fold = int(leak.any("sample").values.argmax())
         raise InputError(
-            f"`inner` leaks: outer fold {show(names[[fold]])} has inner predictions for its own held-out samples "
+            f"`{argument}` leaks: outer fold {show(names[[fold]])} has inner predictions for its own held-out samples "
             f"{show(cube['sample'].values[leak[fold].values])}; they must be NaN there."
         )
     return inner

@@ -20,6 +20,8 @@ from cvstats.metrics import Metric, metrics_of
 from cvstats.resample import Draws, Given, Part, given_draws, make_draws
 from cvstats.select import label_keys, ranking, select_best
 
+from .common import warn_once
+
 BLOCK = 32  # draws ranked at a time
 
 
@@ -115,16 +117,16 @@ def optimism_curve(
     (found,), chooser = metrics_of([metric], by, cube, notes)
     seed = entropy(rng)
     rules = Rules(_Tabled(), seed=seed, adjust=adjustment_of(adjust, cube, [found]), average=average)
-    if notes:
-        warn(f"optimism_curve: {'; '.join(notes)}.")
     if draws is None:
         weights: Draws = make_draws(cube, stand_in(chooser, [found], rules.adjust), times, seed, "auto").remembered()
     else:
         weights = given_draws(draws, cube)
-    if rules.plain and chooser is found:
-        return curve_of(cube, found, score_tables(cube, found, weights), seed, sizes, order=order)
-    tables = _decided_tables(cube, found, chooser, weights, rules)
-    return curve_of(cube, found, tables, seed, sizes, by=chooser, order=order)
+    plain = rules.plain and chooser is found
+    tables = score_tables(cube, found, weights) if plain else _decided_tables(cube, found, chooser, weights, rules)
+    if len(lost := tables[0].names[~tables[0].eligible]):
+        notes.append(f"{show(lost)} lacked predictions that others have and could not be selected")
+    warn_once("optimism_curve", notes)
+    return curve_of(cube, found, tables, seed, sizes, by=None if plain else chooser, order=order)
 
 
 Tables = tuple[Problem, list[np.ndarray]]
@@ -220,9 +222,11 @@ def _incumbents(worth: np.ndarray) -> np.ndarray:
 def _sizes(sizes: Sequence[int] | None, total: int) -> np.ndarray:
     if sizes is None:
         return np.unique(np.round(np.geomspace(1, total, 25)).astype(int))
-    wanted = np.array([check_count(size, "sizes") for size in sizes], int)
+    wanted = np.array([check_count(size, "sizes") for size in np.atleast_1d(np.asarray(sizes)).tolist()], int)
     if not wanted.size or wanted.max() > total:
-        raise InputError(f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(sizes)}.")
+        raise InputError(
+            f"`sizes` must lie between 1 and {total}, the complete configurations; got {show(wanted) or 'none'}."
+        )
     return wanted
 
 

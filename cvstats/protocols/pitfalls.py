@@ -11,7 +11,6 @@ from cvstats._check import InputError
 from cvstats._results import call_text, names_of, result
 from cvstats.cube.align import aligned
 from cvstats.cube.arrays import check_cube
-from cvstats.cube.coords import folds_of
 from cvstats.metrics import Metric, bound_metric, score
 from cvstats.metrics.scoring import fold_members, fold_scores
 from cvstats.select import by_value
@@ -108,7 +107,7 @@ def implementations(
         inputs["leaky"] = leaky = aligned(check_cube(leaky), cube, "leaky")
     inside = (("training", training, cube), ("leaky_training", leaky_training, leaky), ("inner", inner, cube))
     for name, part, owner in inside:
-        inputs[name] = None if part is None or owner is None else _inside(owner, part, name)
+        inputs[name] = None if part is None or owner is None else check_inner(owner, part, name)
     inputs["resubstitution"] = None
     if resubstitution is not None:
         inputs["resubstitution"] = labelled_like(main, resubstitution, "resubstitution")
@@ -127,15 +126,6 @@ def implementations(
     preprocessing, choice, rule, out["out_of_sample"], out["internal_coherence"] = columns
     out = out.assign_coords(implementation=list(ROWS), preprocessing=preprocessing, choice=choice, rule=rule)
     return result(out, method="implementations", metric=bound.name, call=call)
-
-
-def _inside(cube: xr.DataArray, part: xr.DataArray, argument: str) -> xr.DataArray:
-    """Return predictions made inside training sets, checked as inner predictions are."""
-    folds_of(cube, f"implementations with `{argument}`")
-    try:
-        return check_inner(cube, part)
-    except InputError as error:
-        raise InputError(str(error).replace("`inner`", f"`{argument}`")) from None
 
 
 def _main(inputs: Inputs) -> xr.DataArray:

@@ -42,7 +42,7 @@ class Subgroup:
         if coord.dims != ("sample",):
             raise InputError(f"`subgroup`={name!r} must have the one dimension 'sample'; found {show(coord.dims)}.")
         values = coord.values
-        missing = np.asarray(pd.isna(values)) | (values == "" if values.dtype.kind in "UO" else False)
+        missing = np.asarray(pd.isna(values)) | (values == "" if values.dtype.kind in "UOT" else False)
         if missing.any():
             raise InputError(f"`subgroup`={name!r} is missing for samples {show(cube['sample'].values[missing])}.")
         codes, levels = pd.factorize(values, sort=True)

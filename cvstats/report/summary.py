@@ -117,20 +117,25 @@ def sentences(result: xr.Dataset) -> list[str]:
 def _row(one: xr.Dataset, dims: list[str]) -> str:
     where = [f"{dim} {words.printable(one[dim].item())}" for dim in dims if dim != "metric" and dim in one.coords]
     name = words.metric_words(one["metric"].item()) if "metric" in one.coords and one["metric"].item() != "none" else ""
-    name = name or words.method_words(one["method"].values[()] if "method" in one.coords else "result")
+    made = next((label for label in ("test", "method") if label in one.coords and not one[label].ndim), None)
+    name = name or words.method_words(one[made].item() if made else "result")
+    compared = {"estimate_a", "n_a"} & set(one.data_vars)  # two configurations or families
+    name = f"difference in {name}, a \u2212 b:" if compared else name
     text = words.capital(", ".join([name, *where]))
     if "estimate" in one:
         said, level = words.estimate_text(one), float(one["conf_level"]) if "conf_level" in one.coords else np.nan
         text += f" {said.replace('(', f'({words.level_words(level)} interval ', 1) if np.isfinite(level) else said}"
     parts = [text]
     places = words.places_of(words.spread_of(one), float(one["estimate"])) if "estimate" in one else 4
-    if "naive" in one and not one["naive"].ndim:
+    if "naive" in one and not one["naive"].ndim and not compared:
         parts.append(f"plain CV claims {words.number(one['naive'], places)}")
     if "p_value" in one and not one["p_value"].ndim:
         said = words.p_text(float(one["p_value"]))
-        parts.append(f"P {said}" if said.startswith("<") else f"P = {said}")
-    if "selected" in one and not one["selected"].ndim:
-        parts.append(f"selected {words.printable(one['selected'].item()) or 'a mixture'}")
+        alike = " (no difference between sites)" if "predict_low" in one else ""
+        parts.append((f"P {said}" if said.startswith("<") else f"P = {said}") + alike)
+    chosen = one["selected"].item() if "selected" in one and not one["selected"].ndim else ""
+    if "share" in one or not (chosen == "" or chosen != chosen):  # else nothing was selected
+        parts.append(f"selected {'a mixture' if chosen == '' or chosen != chosen else words.printable(chosen)}")
     return "; ".join(parts) + "."
 
 

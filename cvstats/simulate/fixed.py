@@ -89,7 +89,8 @@ def simulate_cube(
     n = check_count(n_samples, "n_samples", minimum=2)
     c = check_count(n_configurations, "n_configurations")
     folds, repeats = check_count(folds, "folds"), check_count(repeats, "repeats")
-    if not isinstance(beta, (tuple, list)) or len(beta) != 2 or not all(np.isfinite(beta)) or min(beta) <= 0:
+    pair = isinstance(beta, (tuple, list)) and len(beta) == 2
+    if not pair or not all(is_number(part) and 0 < part < np.inf for part in beta):
         raise InputError(f"`beta` must be two positive numbers (a, b), such as (9, 6); got {beta!r}.")
     known = {"independent": 0.0, "shared": 1.0}
     if not (dependence in known if isinstance(dependence, str) else is_number(dependence) and 0 <= dependence < 1):
@@ -163,7 +164,10 @@ def score_cube(values: np.ndarray, dims: tuple[str, ...], coords: dict[str, Any]
 
 def distinct(values: Any, name: str, *, zero: bool = False) -> Floats:
     """Return tuning values as an array; they must differ and be positive, or not negative."""
-    array = np.atleast_1d(np.asarray(values, float))
+    try:
+        array = np.atleast_1d(np.asarray(values, float))
+    except (TypeError, ValueError):
+        array = np.empty(0)
     valid = array.ndim == 1 and array.size and bool((np.isfinite(array) & ((array > 0) | (zero & (array == 0)))).all())
     if not valid or np.unique(array).size < array.size:
         what = "distinct numbers that are not negative" if zero else "distinct positive numbers"

@@ -148,7 +148,7 @@ def _completed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
 
     def empty(like: xr.Variable, part: xr.Dataset) -> xr.Variable:
         wide = like.isel(method=[0] * part.sizes["method"], missing_dims="ignore")
-        return xr.Variable(wide.dims, np.full(wide.shape, "" if wide.dtype.kind in "UO" else np.nan))
+        return xr.Variable(wide.dims, np.full(wide.shape, "" if wide.dtype.kind in "UOT" else np.nan))
 
     return [part.assign({k: empty(v, part) for k, v in known.items() if k not in part}) for part in parts]
 
@@ -171,7 +171,8 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     -------
     Dataset
         A copy with ``conf_low``, ``conf_high`` (and one-sided bounds, where there were any) and the coordinates
-        ``conf_level`` and ``interval`` replaced. One-sided alternatives become two-sided intervals.
+        ``conf_level`` and ``interval`` replaced. One-sided alternatives become two-sided intervals. Limits of
+        differences between subgroups are NaN, with one warning: results do not keep what they are made of.
 
     Raises
     ------
@@ -207,7 +208,7 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         if "bbc_plain" in result:  # the estimate is not their mean
             drawn = _clipped(drawn + (result["estimate"] - result["bbc_plain"]), result)
         limits = [drawn.isel(end=at) for at in range(4)]
-    elif kind == "t" and {"estimate", "std_error", "df"} <= set(result.data_vars):
+    elif kind == "t" and {"estimate", "std_error", "df"} <= set(result.data_vars) and "predict_low" not in result:
         test = wald(result["estimate"], result["std_error"], result["df"].values, level, bounds=True)
         limits = [test[name] for name in LIMITS]
     else:
@@ -218,6 +219,10 @@ def confint(result: xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     found = result.assign(conf_low=limits[0], conf_high=limits[1])
     if "bound_low" in result:
         found = found.assign(bound_low=limits[2], bound_high=limits[3])
+    if "difference_low" in result:
+        gone = {name: result[name] * np.nan for name in ("difference_low", "difference_high")}
+        found = found.assign(gone)
+        warn("confint: what limits of differences between subgroups are made of is not kept: they are NaN.")
     for name, value in (("conf_level", level), ("interval", kind)):
         old = result.coords[name] if name in result.coords else xr.DataArray(0)
         found = found.assign_coords({name: (old.dims, np.full(old.shape, value))})

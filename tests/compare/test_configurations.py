@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy import stats
@@ -963,3 +964,12 @@ def test_names_in_messages_are_plain():
         mcnemar_test(cube, a=np.str_("a"), b=np.str_("a"))
     with pytest.raises(InputError, match="`a`='c' is not a configuration"):
         mcnemar_test(cube, a=np.str_("c"), b="b")
+
+
+@pytest.mark.parametrize("family", [tuple, np.array, pd.Index, pd.Series, list])
+def test_a_family_is_any_sequence_of_names(family):
+    cube = simulate_cube(60, 4, rng=1).assign_coords(configuration=list("abcd"))
+    found = contrast(cube, "accuracy", a=family(["a", "b"]), b="c", times=50, rng=1)
+    xr.testing.assert_identical(
+        found, contrast(cube, "accuracy", a=["b", "a"], b="c", times=50, rng=1).assign_attrs(found.attrs)
+    )

@@ -293,7 +293,7 @@ def test_bad_input():
     gap = xr.DataArray(np.eye(12, 6, dtype=bool), dims=("sample", "configuration")) & (selection.realisation == 2)
     with pytest.raises(cs.InputError, match="no configuration predicted every sample"):  # in one realisation of five
         evaluation_protocols(cube, selection=selection.where(~gap))
-    with pytest.raises(cs.InputError, match="evaluation_protocols with `inner` needs the coordinate 'fold'"):
+    with pytest.raises(cs.InputError, match="`inner` needs the coordinate 'fold'"):
         evaluation_protocols(cube, inner=inner)
 
 

@@ -318,7 +318,7 @@ def test_bad_input():
         implementations(cube, training=leak)
     with pytest.raises(cs.InputError, match="`inner` and the cube have different outer folds"):
         implementations(cube, inner=inside(INNER).isel(outer_fold=[0, 1]))
-    with pytest.raises(cs.InputError, match="implementations with `inner` needs the coordinate 'fold'"):
+    with pytest.raises(cs.InputError, match="`inner` needs the coordinate 'fold'"):
         implementations(labels_cube(WRONG), inner=inside(INNER))
     with pytest.raises(
         cs.InputError, match="`leaky` does not match the cube along 'configuration': only in the cube: 9"

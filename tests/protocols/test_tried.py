@@ -74,3 +74,23 @@ def test_searches_that_try_noise_end_worse_than_their_default():
 def test_orders():
     with pytest.raises(cs.InputError, match="`order`"):
         cs.optimism_curve(cs.simulate_cube(20, 3, rng=1), "accuracy", order="time")
+
+
+def test_sizes_and_strategies_of_other_kinds():
+    cube = cs.simulate_cube(40, 4, rng=1)
+    curve = cs.optimism_curve(cube, "accuracy", sizes=3, times=20, rng=1)
+    assert curve["n_configurations"].values.tolist() == [3]
+    with pytest.raises(cs.InputError, match="complete configurations; got none"):
+        cs.optimism_curve(cube, "accuracy", sizes=[], times=20, rng=1)
+    for function in (cs.bbc, cs.winner, cs.cvt):
+        with pytest.raises(cs.InputError, match="`select` must be a strategy, such as select_best"):
+            function(cube, "accuracy", select="best")
+
+
+def test_a_curve_says_who_could_not_be_selected():
+    cube = cs.simulate_cube(40, 4, rng=1).astype(float)
+    cube[0, 2] = np.nan
+    with pytest.warns(cs.CvstatsWarning, match="optimism_curve: 2 lacked predictions that others have") as caught:
+        curve = cs.optimism_curve(cube, "accuracy", times=20, rng=1)
+    assert len(caught) == 1
+    assert curve["n_configurations"].values.max() == 3

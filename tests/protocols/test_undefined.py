@@ -602,3 +602,13 @@ def test_tt_says_who_could_not_be_selected_in_one_warning():
     with pytest.warns(cs.CvstatsWarning, match="tt: 0 lacked predictions .* could not be selected") as caught:
         cs.tt(cube, "auc")
     assert len(caught) == 1
+
+
+def test_folds_of_text_of_any_length():
+    p = np.random.default_rng(1).random((40, 2))
+    p[0] = np.nan
+    cube = cs.as_cube(p, np.arange(40) % 2, folds=["", *(f"fold {i % 3}" for i in range(1, 40))])
+    text = np.dtypes.StringDType(na_object=np.nan)  # what a pandas index becomes along a new dim
+    other = cube.assign_coords(fold=("sample", cube["fold"].values.astype(text)))
+    for function in (cs.tt, cs.cv, cs.implementations):
+        xr.testing.assert_identical(function(other, "auc"), function(cube, "auc"))

@@ -137,3 +137,20 @@ def test_one_fold_is_no_cross_validation():
     text = cs.report_text(cube, times=60, rng=1)
     assert "with all samples in one fold [state the design here]" in text
     assert "1-fold" not in text
+
+
+def test_sentences_of_comparisons_and_of_nothing_selected(cube):
+    def said(result):
+        return str(cs.summary(result)).splitlines()
+
+    names = cube["configuration"].values
+    difference = said(cs.contrast(cube, "accuracy", a=names[0], b=names[1], times=40, rng=1))[0]
+    assert difference.startswith("Difference in accuracy, a \u2212 b: ")
+    assert "plain CV" not in difference
+    assert said(cs.mcnemar_test(cube, a=names[0], b=names[1]))[0].startswith("Difference in accuracy, a \u2212 b: ")
+    table = xr.DataArray([[1.0, 2, 3, 5], [0, 4, 8, 13]], dims=("method", "trial"), coords={"method": ["a", "b"]})
+    assert said(cs.levene_test(table, "trial", by="method"))[0].startswith("Brown-Forsythe test; P = ")
+    assert said(cs.t_test(table, "trial"))[1].startswith("- One-sample t-test, method b 6.2 ")
+    assert said(cs.implementations(cube))[1] == "- Error rate, implementation [Pi2]-[CV1] NA."
+    both = cs.as_cube(np.random.default_rng(1).random((40, 3)), np.arange(40) % 2)
+    assert "selected a mixture" in said(cs.winner(both, "brier", select=cs.top_mean(2), times=40, rng=1))[0]
