@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from report_time import make_table
-from speed_jobs import Row, interleaved, make_cube
+from speed_jobs import Row, cpu, interleaved, make_cube
 
 import cvstats as cs
 
@@ -60,19 +59,14 @@ def reports(folder: Path, sizes: tuple[tuple[int, int], ...] = REPORTS) -> list[
     found = []
     for n, c in sizes:
         cube = make_cube(n, c, 1)
-        one = min(cpu(lambda: cs.winner(cube, "auc", rng=1)) for _ in range(3 if n < 50_000 else 1))  # noqa: B023
-        whole = cpu(lambda: cs.report_html(cube, "auc", path=folder / "a.html"))  # noqa: B023
-        note = f"reports: all but {FIXED:g} s for figures"
-        job = f"report, AUC, {n} x {c}"
-        found.append(Row(job, "one `winner` call", max(whole - FIXED, 0) / one, 4.0, False, whole, note))
+        calls = {
+            "one": lambda: cs.winner(cube, "auc", rng=1),  # noqa: B023
+            "whole": lambda: cs.report_html(cube, "auc", path=folder / "a.html"),  # noqa: B023
+        }
+        seconds = interleaved(calls, 3 if n < 50_000 else 1)
+        ratio, note = max(seconds["whole"] - FIXED, 0) / seconds["one"], f"reports: all but {FIXED:g} s for figures"
+        found.append(Row(f"report, AUC, {n} x {c}", "one `winner` call", ratio, 4.0, False, seconds["whole"], note))
     return found
-
-
-def cpu(call: object) -> float:
-    """Return the CPU seconds of a call."""
-    start = time.process_time()
-    call()  # type: ignore[operator]
-    return time.process_time() - start
 
 
 def growth(folder: Path) -> list[Row]:

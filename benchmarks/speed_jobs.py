@@ -55,22 +55,25 @@ class Row:
         return asdict(self) | {"met": self.met}
 
 
-def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the median CPU seconds of each call, taken in turns after one unmeasured turn.
+def cpu(call: Callable[[], object]) -> float:
+    """Return the CPU seconds of a call.
 
     Garbage is collected between calls, not in them, as timeit does: it costs by what else the process has loaded.
     """
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(rounds + 1):
-        for name, call in calls.items():
-            gc.collect()
-            gc.disable()
-            start = time.process_time()
-            call()
-            if turn:
-                found[name].append(time.process_time() - start)
-            gc.enable()
-    return {name: statistics.median(values) for name, values in found.items()}
+    gc.collect()
+    gc.disable()
+    start = time.process_time()
+    try:
+        call()
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the median CPU seconds of each call, taken in turns after one unmeasured turn."""
+    turns = [{name: cpu(call) for name, call in calls.items()} for _ in range(rounds + 1)]
+    return {name: statistics.median(turn[name] for turn in turns[1:]) for name in calls}
 
 
 def make_cube(n: int, c: int, r: int, seed: int = 0):
