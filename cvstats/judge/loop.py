@@ -23,7 +23,6 @@ from cvstats.select import Mixture, Rules, beats, label_keys, picked, select_bes
 from .scorers import candidates, choosing_kernel, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
-CACHED = 1_000_000  # values of a metric that stay in the cache while draws pass by
 Tick = Callable[..., Any] | None
 
 
@@ -299,9 +298,7 @@ def spans(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory: large ones where columns are `walked` row by row."""
     n, m = block.p.shape[-3:-1]
-    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (512, n + 2 * m)
-    if wide == 512 and n * m <= CACHED:  # what a block of draws makes stays in the cache, else what it is made of does
-        wide = max(256, CACHED // 4 // width)
+    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (256, n + 2 * m)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):
