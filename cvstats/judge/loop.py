@@ -23,7 +23,6 @@ from cvstats.select import Mixture, Rules, beats, label_keys, picked, select_bes
 from .scorers import candidates, choosing_kernel, mixable
 
 CELLS = 8_000_000  # numbers a block of draws may hold at a time
-CACHED = 1_000_000  # values of a metric that stay in the cache while draws pass by
 Tick = Callable[..., Any] | None
 
 
@@ -66,6 +65,7 @@ class Outcome:
     score_variance: np.ndarray  # (configuration,) over usable draws
     n_redrawn: int
     share: np.ndarray | None = None  # (configuration,) of the mixture that all samples choose
+    anchor: np.ndarray | None = None  # (draw,) the best on all samples, judged as each draw's choice was, if asked for
 
     def judged(self, values: Iterable[np.ndarray]) -> Outcome:
         """Return the outcome of draws that something was decided in and some of `values` (draw,) judge."""
@@ -108,9 +108,16 @@ def _scored_block(
 
 
 def decide(
-    metric: Metric, data: Problem, draws: Draws, rules: Rules, *, judge: Draws | None = None, judging: bool = True
+    metric: Metric,
+    data: Problem,
+    draws: Draws,
+    rules: Rules,
+    *,
+    judge: Draws | None = None,
+    judging: bool = True,
+    anchored: bool = False,
 ) -> Outcome:
-    """Choose in every draw and, if `judging`, judge the choice by the same metric.
+    """Choose in every draw and, if `judging`, judge the choice by the same metric; if `anchored` the best of all too.
 
     `judge` are the weights that judge, by default the samples left out of the draw. Draws are over all samples of the
     cube. Other metrics and predictions, and all that rules make of more than a plain choice, are judged by `verdicts`;
@@ -122,10 +129,10 @@ def decide(
     best_wins = rules.select is select_best
     in_place = judging and best_wins
     keys = label_keys(data.names) if best_wins and rules.ties == "random" else None
-    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place)
+    work = Choose(metric, draws, judge if in_place else None, rules, keys, in_place, anchored and in_place)
     progress = "choosing" if rules.progress else ""
     known, blocks = map_blocks(work, data, progress=progress, steps=draws.times)
-    best = blocks[0] if len(blocks) == 1 else merged(blocks)
+    best = blocks[0] if len(blocks) == 1 else merged(blocks, metric.direction)
     places = np.flatnonzero(known.eligible)
     count, variance = int(best.usable.sum()), np.full(len(places), np.nan)
     if count > 1:
@@ -148,8 +155,9 @@ def decide(
     score, spread = np.full((2, size), np.nan)
     score[places], spread[places] = best.score, variance
     redrawn = int((best.redrawn > 0).sum())
+    anchor = best.anchor if work.anchored else None
     value = np.where(usable, value, np.nan)
-    return Outcome(known, decision, value, usable, rate, score, spread, redrawn)
+    return Outcome(known, decision, value, usable, rate, score, spread, redrawn, anchor=anchor)
 
 
 def _mixed(metric: Metric, known: Problem, draws: Draws, rules: Rules) -> Outcome:
@@ -192,6 +200,7 @@ class _Chosen:
     place: np.ndarray  # (draw,) of the winner in the cube
     key: np.ndarray  # (draw,) its tie key
     value: np.ndarray  # (draw,) the winner as judged; NaN when judged later
+    anchor: np.ndarray  # (draw,) the best on all samples as judged; NaN when nobody asked
     score: np.ndarray  # (m,) the score on all samples
     deviation: np.ndarray  # (2, m) sum and sum of squares of the score's deviation over usable draws
     table: np.ndarray  # (draw, m) all scores, for strategies that need them
@@ -207,6 +216,7 @@ class Choose:
     rules: Rules
     keys: np.ndarray | None  # (configuration,) hashes of the names, for random ties
     in_place: bool = True  # whether the block's winners are judged here, on the same predictions
+    anchored: bool = False  # whether its best on all samples is judged too
 
     def __call__(self, block: Problem, columns: np.ndarray, tick: Tick = None) -> _Chosen:
         """Return what the block's configurations, `columns` of the cube, chose in every draw."""
@@ -227,6 +237,7 @@ class Choose:
             place=np.zeros(times, np.int64),
             key=np.zeros(times, np.uint64),
             value=np.full(times, np.nan),
+            anchor=np.full(times, np.nan),
             score=np.empty(m),
             deviation=np.zeros((2, m)),
             table=np.empty((times, 0 if best_wins else m)),
@@ -241,6 +252,7 @@ class Choose:
                     np.concatenate([np.ones((1, counts.shape[1]), counts.dtype), counts])
                 )
                 out.score[:], criterion, score = score[0], criterion[1:], score[1:]
+                first = select_best(out.score, direction=self.metric.direction) if self.anchored else None
                 centre = np.nan_to_num(out.score, posinf=0.0, neginf=0.0)
             out.usable[now] = check.chosen(counts) & (out.redrawn[now] <= ATTEMPTS)
             with np.errstate(invalid="ignore", over="ignore"):  # scores that overflow have no variance
@@ -259,23 +271,30 @@ class Choose:
                 out.place[now] = columns[local]
             if self.in_place:
                 right = (counts == 0).view(np.uint8) if judge is None else judge.block(start, stop)[0]
-                out.value[now] = np.where(check.chosen(right), scorer.judged(right, local), np.nan)
+                good = check.chosen(right)
+                out.value[now] = np.where(good, scorer.judged(right, local), np.nan)
+                if first is not None:
+                    out.anchor[now] = np.where(good, scorer.judged(right, np.repeat(first, len(right))), np.nan)
             del criterion, score, gap  # else they would stand beside the next block's
             if tick is not None:
                 tick(None, stop - start)
         return out
 
 
-def merged(blocks: list[_Chosen]) -> _Chosen:
+def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
     """Merge blocks in configuration order: the better one wins, ties go to the smaller key or to the first."""
     out = blocks[0]
     for block in blocks[1:]:
         better = beats(block.best, block.key, out.best, out.key)
         won = {name: getattr(block, name) for name in ("best", "place", "key", "value")}
         out = replace(out, **{name: np.where(better, new, getattr(out, name)) for name, new in won.items()})
+    score = np.concatenate([block.score for block in blocks])
+    first = int(select_best(score, direction=direction))
+    ends = np.cumsum([len(block.score) for block in blocks])
     return replace(
         out,
-        score=np.concatenate([block.score for block in blocks]),
+        anchor=blocks[int(np.searchsorted(ends, first, "right"))].anchor,
+        score=score,
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
     )
@@ -299,9 +318,7 @@ def spans(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last draw of blocks that bound memory: large ones where columns are `walked` row by row."""
     n, m = block.p.shape[-3:-1]
-    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (512, n + 2 * m)
-    if wide == 512 and n * m <= CACHED:  # what a block of draws makes stays in the cache, else what it is made of does
-        wide = max(256, CACHED // 4 // width)
+    wide, width = (1024, n // 2 + 2 * m) if walked or metric.family == "rank" else (256, n + 2 * m)
     most = min(wide, CELLS // max(1, width)) if batch is None else batch + QUANTUM - 1
     step = max(QUANTUM, most // QUANTUM * QUANTUM)  # whole quanta, so that no batch changes a sum
     for start in range(0, times, step):

@@ -98,14 +98,11 @@ class _Bench:
 
     def problem(self, metric: Metric, decision: Decision, fitted: Fitted | None) -> tuple[Problem, np.ndarray | None]:
         """Return the problem whose columns `metric` judges, and which column is whose; None: one for each draw."""
-        if decision.share is None and not self.changes(metric):
+        adjust = self.rules.adjust
+        if decision.share is None and (adjust is None or not adjust.affects(metric)):
             return self.far, self.local(decision)
         column = self._column(self.far, decision)
         return (column if fitted is None else adjusted(metric, column, fitted)), None
-
-    def changes(self, metric: Metric) -> bool:
-        """Return whether adjustments matter to the metric."""
-        return self.rules.adjust is not None and self.rules.adjust.affects(metric)
 
 
 def verdicts(

@@ -25,6 +25,7 @@ NEAR = 1e-12  # of rates that are the same but for rounding
 POOLED, GROUPS = 1000, 500  # samples beyond which a smooth curve pools neighbours, and to how many
 SPAN = 2 / 3  # share of the samples that a local fit uses
 BINS = 10
+MANY = 8  # draws that a configuration must have on average to be sorted once for all of them
 
 
 class ColumnKernel(Kernel):
@@ -36,26 +37,37 @@ class ColumnKernel(Kernel):
         self.p = problem.read(metric.uses)
         self.m = self.p.shape[1]
         self.present = ~np.isnan(self.p)  # (n, m, r)
+        self.alike = bool(metric.curve) and bool(self.present.all())  # so that draws may have columns of their own
         self.step = max(1, WEIGHTS // max(1, len(self.p)))
 
     def some(self, weights: np.ndarray, columns: range) -> np.ndarray:
         """Return the score of some configurations under each row of `weights`: (draw, column[, place])."""
-        return np.stack([self._described(column, weights) for column in columns], axis=1)
+        every = np.array(columns)
+        if self.alike and MANY * len(weights) < len(every):
+            return np.stack([self.judged(np.broadcast_to(row, (len(every), len(row))), every) for row in weights])
+        return np.stack([self._described(every[j : j + 1], weights) for j in range(len(every))], axis=1)
 
-    def _described(self, column: int, weights: np.ndarray) -> np.ndarray:
-        """Return the score of one configuration: the mean over the repeats that it predicted anything in."""
+    def judged(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Return, for each draw, the score of configuration ``index[draw]`` under that draw's weights."""
+        if self.alike and len(index) <= self.step and len(index) < MANY * len(np.unique(index)):
+            return self._described(index, weights)  # a column for every draw
+        return super().judged(weights, index)
+
+    def _described(self, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the score of one configuration, or of one for each draw; the mean over repeats that predicted any."""
         case, each = self.weight, []
-        for repeat, there in enumerate(self.present[:, column].T):
+        for repeat, there in enumerate(self.present[:, columns[0]].T):
             if not there.any():
                 continue
-            p = self.p[:, column, repeat].astype(float)
-            order = np.argsort(p)[: np.count_nonzero(there)]  # once for all draws
-            blocks = []
+            p = self.p[:, columns, repeat].T.astype(float, order="C")
+            order = np.argsort(p, axis=1)[:, : np.count_nonzero(there)]  # once for all draws
+            y, p, blocks = self.y[order], np.take_along_axis(p, order, axis=1), []
             for start in range(0, max(1, len(weights)), self.step):
-                w = weights[start : start + self.step, order]
+                w = weights[start : start + self.step]
+                w = np.take(w, order[0], axis=1) if len(columns) == 1 else np.take_along_axis(w, order, axis=1)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     w = w.astype(float) if case is None else w * case[order]
-                    blocks.append(self.describe(self.y[order][None], p[order][None], w))
+                    blocks.append(self.describe(y, p, w))
             each.append(np.concatenate(blocks))
         size = len(weights), len(self.metric.at) if self.metric.curve else 1
         value = np.mean(each, axis=0) if each else np.full(size, np.nan)
@@ -76,8 +88,11 @@ def _steps(y: np.ndarray, p: np.ndarray, w: np.ndarray) -> np.ndarray:
     above = np.zeros((2, len(w), 1 + w.shape[1]))
     for part, own in zip(above, (y, 1 - y), strict=True):
         np.cumsum((w * own)[:, ::-1], axis=1, out=part[:, 1:])
-    ends = np.flatnonzero(np.append(p[0, :0:-1] != p[0, -2::-1], True)) + 1
-    return above[:, :, np.append(0, np.repeat(ends, np.diff(ends, prepend=0)))]
+    corner = np.pad(p[:, :0:-1] != p[:, -2::-1], ((0, 0), (1, 1)), constant_values=True)
+    if corner.all():
+        return above
+    last = np.where(corner, np.arange(corner.shape[1]), corner.shape[1])
+    return np.take_along_axis(above, np.minimum.accumulate(last[:, ::-1], axis=1)[None, :, ::-1], axis=2)
 
 
 def sensitivity_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -141,6 +156,8 @@ def lowess(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.nd
     there, events, n = w > 0, w * y, p.shape[1]
     ends = np.stack([there.argmax(axis=1), n - 1 - there[:, ::-1].argmax(axis=1)], axis=1)
     wide = np.where(there.any(axis=1, keepdims=True), np.diff(np.take_along_axis(p, ends, axis=1)), -np.inf)
+    if n > POOLED and len(p) > 1:
+        return np.concatenate([lowess(y[i : i + 1], p[i : i + 1], w[i : i + 1], at) for i in range(len(p))])
     if n > POOLED:
         place = np.arange(n) / n + (p[0] - p[0, 0]) / max(p[0, -1] - p[0, 0], np.finfo(float).tiny)
         starts = np.unique(np.floor(place / 2 * GROUPS), return_index=True)[1]

@@ -283,7 +283,7 @@ def bootstrap_run(cube: xr.DataArray, asked: Request, scores: Any = None) -> Run
         draws = given_draws(asked.draws, cube)
     if asked.anchored:  # they are used more than once
         draws = draws.remembered()
-    out = decide(by, data, draws, rules, judging=asked.simple)
+    out = decide(by, data, draws, rules, judging=asked.simple, anchored=asked.anchored)
     scores, error = out.score if scores is None else scores, np.sqrt(out.score_variance)
     choice = choose(out.problem, scores, by.direction, rules.select, error)
     final = Decision(np.array([choice.index]), None if out.share is None else out.share[None])

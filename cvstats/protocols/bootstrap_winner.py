@@ -209,7 +209,7 @@ def _estimates(run: Run, cube: xr.DataArray, estimator: str, inner: xr.DataArray
         case, out = cases[0], run.out
         anchor = out.value if fixed else np.full(len(out.value), np.nan)
         if decided:
-            anchor = _anchor(run, asked)
+            anchor = _anchor(run, asked) if out.anchor is None else out.anchor
         cases = [replace(case, verdict=replace(case.verdict, anchor=anchor))]
     cases = [replace(case, pooled=case.evidence.naive) for case in cases]
     if not decided:
