@@ -265,7 +265,7 @@ CELLS: dict[str, Cell] = {
     "threshold and ensemble, N = 60": Cell(deciding, 100, 200),
     "no difference, 8 x 5 folds, 20 trials": Cell(resampled, 200, 600),
     "strange: rare class, balanced accuracy": Cell(strange("tuning-shift-rare-n80", "balanced_accuracy"), 40, 100),
-    "strange: one configuration, AUC": Cell(strange("tuning-shift-one-n60", "auc"), 40, 100),
+    "strange: one configuration, AUC": Cell(strange("tuning-shift-one-n60", "auc"), 60, 100),
     "strange: two configurations, accuracy": Cell(strange("tuning-shift-two-n50", "accuracy"), 40, 100),
     "strange: junk, accuracy": Cell(strange("tuning-junk-n60", "accuracy"), 40, 100),
     "strange: unstratified, AUC": Cell(strange("tuning-moons-loose-n100", "auc"), 40, 100),

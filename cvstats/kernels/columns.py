@@ -33,8 +33,13 @@ class ColumnKernel(Kernel):
 
     def __init__(self, metric: Metric, problem: Problem, total: float) -> None:
         self.metric, self.y, self.weight = metric, (problem.y == 1).astype(float), problem.weight
-        self.describe = partial(STATISTICS[metric.statistic], at=np.array(metric.at, float))
         self.p = problem.read(metric.uses)
+        at = np.array(metric.at, float)
+        self.describe = partial(STATISTICS[metric.statistic], at=at)
+        if (
+            metric.statistic == "net_benefit"
+        ):  # 0.1 in single precision is not above 0.1, nor is it by that metric alone
+            self.describe = partial(self.describe, limit=at.astype(np.result_type(self.p, np.float16)).astype(float))
         self.m = self.p.shape[1]
         self.present = ~np.isnan(self.p)  # (n, m, r)
         self.alike = bool(metric.curve) and bool(self.present.all())  # so that draws may have columns of their own
@@ -137,10 +142,13 @@ def precision_at(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) ->
     return np.where(tp[:, -1:] > 0, hits / (hits + misses), np.nan)
 
 
-def net_benefit(y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the net benefit of treating above each of the thresholds."""
+def net_benefit(
+    y: np.ndarray, p: np.ndarray, w: np.ndarray, at: np.ndarray, limit: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the net benefit of treating above each threshold; predictions are compared with `limit`, if given."""
+    limit = at if limit is None else limit
     rank, size, draw = np.argsort(at, kind="stable"), 1 + len(at), np.arange(len(w))[:, None]
-    place = np.searchsorted(at[rank], p) + size * y.astype(int)  # how many thresholds lie below, and the class
+    place = np.searchsorted(limit[rank], p) + size * y.astype(int)  # how many thresholds lie below, and the class
     table = np.bincount((place + 2 * size * draw).ravel(), w.ravel(), 2 * size * len(w)).reshape(-1, 2, size)
     above = np.empty((len(w), 2, len(at)))
     above[..., rank] = np.cumsum(table[..., :0:-1], axis=2)[..., ::-1]

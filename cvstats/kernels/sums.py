@@ -88,8 +88,9 @@ class SumKernel(Kernel):
                 y = np.where(present, y[:, None], np.nan)
             labels += metric.label_parts(y, problem.n_classes)
         labels = [part[None] if present is None else np.where(present.T, part.T, 0.0) for part in labels]
-        if problem.weight is not None:
-            parts, labels = ([part * problem.weight for part in some] for some in (parts, labels))
+        if problem.weight is not None:  # on one grid, so that samples of one weight weigh the same in every column
+            weight = on_grid(problem.weight[None], total * self.divisor)[0].astype(float)
+            parts, labels = ([part * weight for part in some] for some in (parts, labels))
         self.rows, every = [], []
         for part in (*parts, *labels):
             rows, some = _counting(part) if len(parts) > 1 else (slice(None), part)

@@ -360,3 +360,16 @@ class TestSurvival:
             cs.calibration_curve(CUBE, horizon=5)
         with pytest.raises(cs.InputError, match=r"needs predictions for that time; the cube has the horizons 5"):
             cs.calibration_curve(self.cube(), binned=True, horizon=6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_net_benefit_is_one_number_alone_in_a_list_and_on_the_curve(dtype):
+    predicted = np.tile([0.1, 0.2, 0.1, 0.3, 0.9, 0.6, 0.7, 0.7, 0.3, 0.2], 4)  # at thresholds, as shares of trees are
+    cube = cs.as_cube(predicted.astype(dtype), [0, 1, 1, 0, 1, 0, 1, 1, 0, 0] * 4, kind="probability")
+    metrics = [cs.net_benefit(at) for at in (0.1, 0.2, 0.3, 0.6, 0.7, 0.9)]
+    alone = [cs.score(cube, metric).item() for metric in metrics]
+    exactly = cs.as_cube(predicted, cube["label"].values, kind="probability")
+    np.testing.assert_allclose(alone, [cs.score(exactly, metric).item() for metric in metrics], rtol=1e-12)
+    np.testing.assert_allclose(cs.bbc(cube, metrics, times=50, rng=1).naive, alone, rtol=1e-12)
+    curve = cs.decision_curve(cube, times=50, rng=1).naive
+    np.testing.assert_allclose(curve.sel(threshold=[0.1, 0.2, 0.3, 0.6, 0.7, 0.9], method="nearest"), alone, rtol=1e-12)

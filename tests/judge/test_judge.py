@@ -764,3 +764,16 @@ class TestBlocks:
         for b in np.flatnonzero(out.usable):
             left = draws.values[b, :15] == 0
             assert float(out.value[b]) == pytest.approx(right[left, place[b]].mean())
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "error_rate"])
+def test_samples_of_one_real_weight_weigh_the_same_in_every_configuration(metric):
+    """What is right beyond the draw must not decide a tie within it: the first of the tied wins."""
+    right = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 1, 1], [1, 0, 0]]).astype(float)  # the last two stay out
+    draw = xr.DataArray([[1, 1, 1, 0, 0]] * 3, dims=("draw", "sample"))
+    for a, b, heavy in itertools.product((1 / 3, 0.7123, 1.9), (0.1, np.pi), (5.3, 1e3, 1e5)):
+        cube = cs.as_cube(right, np.ones(5, int), weights=[a, b, a, heavy, heavy / 3], kind="label", positive=1)
+        for order in itertools.permutations(range(3)):
+            turned = cube.isel(configuration=list(order))
+            out = cs.select_and_judge(turned, metric, choose=draw, judge=1 - draw, ties="first", rng=0)
+            assert set(out["selected"].values.tolist()) == {order[0]}
