@@ -17,7 +17,7 @@ from cvstats.adjust import Fitted
 from cvstats.cube.arrays import map_blocks, surveyed
 from cvstats.kernels import Problem
 from cvstats.metrics import Metric
-from cvstats.resample import ATTEMPTS, QUANTUM, Draws, Part
+from cvstats.resample import ATTEMPTS, QUANTUM, Draws
 from cvstats.select import Mixture, Rules, beats, label_keys, picked, select_best, winners
 
 from .scorers import candidates, choosing_kernel, mixable
@@ -146,9 +146,7 @@ def decide(
     usable = place >= 0
     if judging:
         if not in_place:
-            right = Part(draws, left_out=True) if judge is None else judge
-            table = scored(metric, known, right, batch=rules.batch)[1][0]
-            value = table[np.arange(len(place)), np.searchsorted(places, np.maximum(place, 0))]
+            value = _judged_apart(metric, known, draws, judge, place, rules.batch)
         usable = usable & ~np.isnan(value)
     size, decision = len(known.eligible), Decision(place)
     rate = decision.rates(usable, size)
@@ -298,6 +296,23 @@ def merged(blocks: list[_Chosen], direction: str) -> _Chosen:
         deviation=np.concatenate([block.deviation for block in blocks], axis=1),
         table=np.concatenate([block.table for block in blocks], axis=1),
     )
+
+
+def _judged_apart(
+    metric: Metric, known: Problem, draws: Draws, judge: Draws | None, place: np.ndarray, batch: int | None
+) -> np.ndarray:
+    """Return the value of each draw's choice, where all blocks had to be seen before anything was chosen."""
+    value, won = np.full(len(place), np.nan), np.unique(place[place >= 0])
+    if not won.size:
+        return value
+    block = gathered(known, won)
+    own, weights = draws.on(known.rows), None if judge is None else judge.on(known.rows)
+    scorer = metric.kernel(block, max(own.total, weights.total if weights else 0.0))
+    check, local = block.check(metric.requires), np.searchsorted(won, np.maximum(place, won[0]))
+    for start, stop in spans(own.times, batch, metric, block):
+        right = (own.block(start, stop)[0] == 0).view(np.uint8) if weights is None else weights.block(start, stop)[0]
+        value[start:stop] = np.where(check.chosen(right), scorer.judged(right, local[start:stop]), np.nan)
+    return value
 
 
 def gathered(problem: Problem, places: np.ndarray) -> Problem:
