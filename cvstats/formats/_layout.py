@@ -17,6 +17,7 @@ from cvstats.cube.predictions import SUM_TOLERANCE
 from ._columns import natural_column, texts
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+ROUNDED = 0.01  # how far probabilities may lie on the wrong side of a threshold by rounding
 NUMBERED = "the file has no sample ids: samples are numbered by row"
 UNNAMED = re.compile(r"(Unnamed: \d+)?")  # such as pandas reads and writes again
 MARKS = re.compile(r"[ ._-]")
@@ -220,8 +221,15 @@ def chosen(classes: dict[Any, str], single: str, hints: Hints) -> dict[Any, str]
 def of_both_classes(
     frame: pd.DataFrame, said: Iterable[Any], score: np.ndarray, classes: Sequence[str]
 ) -> tuple[pd.DataFrame, dict[Any, str]]:
-    """Return the probability of the predicted class as that of each of two classes."""
-    new = {f"p{place}": np.where(np.array(texts(said)) == name, score, 1 - score) for place, name in enumerate(classes)}
+    """Return the probability of the predicted class as that of each of two classes; raise if it is none."""
+    predicted = np.array(texts(said))
+    new = {f"p{place}": np.where(predicted == name, score, 1 - score) for place, name in enumerate(classes)}
+    first, second = (new["p0"][predicted == name] for name in classes)
+    if np.fmin.reduce(first, initial=np.inf) < np.fmax.reduce(second, initial=-np.inf) - ROUNDED:
+        raise InputError(
+            "no threshold leads from the probabilities of the predicted class to these classes: are they those of one "
+            "class? Then say which with columns={'prediction': {<class>: <column>}}."
+        )
     return frame.assign(**new), dict(zip(classes, new, strict=True))
 
 

@@ -132,8 +132,8 @@ def test_columns_named_like_the_classes_are_not_configurations_by_accident():
         InputError, match=r"'0', '1' should be the classes, but do not add up to one\. If each is a conf"
     ):
         read_predictions(numbered[["sample", "label", "0", "1"]])
-    told = read_predictions(numbered, columns={"prediction": ["0", "1"]})
-    assert told["configuration"].values.tolist() == ["0", "1"]
+    mapped = read_predictions(numbered, columns={"prediction": ["0", "1"]})
+    assert mapped["configuration"].values.tolist() == ["0", "1"]
     mixed = wide(no=1 - P, yes=P, lr=Q).assign(label=np.where(Y, "yes", "no"))
     with pytest.raises(InputError, match=r"columns 'no', 'yes' are called like the classes, but 'lr' not"):
         read_predictions(mixed, positive="yes")
@@ -151,8 +151,8 @@ def test_columns_that_say_they_are_something_else_are_no_configurations(names):
     for given in (wide(**values).rename(columns={"sample": "id", "label": "target"}), wide(**values)):
         with pytest.raises(InputError):
             read_predictions(given)
-    told = read_predictions(given, columns={"sample": "sample", "prediction": [*values]})
-    assert told["configuration"].values.tolist() == [*values]
+    mapped = read_predictions(given, columns={"sample": "sample", "prediction": [*values]})
+    assert mapped["configuration"].values.tolist() == [*values]
 
 
 @pytest.mark.parametrize("names", ["predicted probability", "y_pred y_proba", "predicted_class probability_1"])
@@ -388,3 +388,63 @@ def test_a_foreign_netcdf_file_with_predictions_is_no_cube(tmp_path):
         InputError, match=r"mine\.nc: holds no cube: there is no coordinate 'label'\. Make it with as_cube"
     ):
         read_predictions(tmp_path / "mine.nc")
+
+
+# -- probabilities of which class?
+
+
+@pytest.mark.parametrize("tool", ["weka", "pycaret"])
+def test_probability_of_one_class_is_not_that_of_the_predicted_one(tool):
+    names, said = np.array(["no", "yes"]), (P > 0.5).astype(int)
+    for score in (np.maximum(P, 1 - P), P):
+        if tool == "weka":
+            code = np.array(["1:no", "2:yes"])
+            table = {"inst#": IDS, "actual": code[Y], "predicted": code[said], "error": "", "prediction": score}
+        else:
+            table = {"target": names[Y], "prediction_label": names[said], "prediction_score": score}
+        if score is not P:
+            np.testing.assert_allclose(read_predictions(pd.DataFrame(table), positive="yes")[:, 0], P, atol=1e-12)
+            continue
+        with pytest.raises(
+            InputError, match="no threshold leads from the probabilities of the predicted class to these"
+        ):
+            read_predictions(pd.DataFrame(table), positive="yes")
+
+
+def test_probability_of_the_predicted_class_at_another_threshold():
+    said = np.where(P > 0.3, "yes", "no")
+    table = {
+        "target": np.where(Y, "yes", "no"),
+        "prediction_label": said,
+        "prediction_score": np.where(P > 0.3, P, 1 - P),
+    }
+    np.testing.assert_allclose(read_predictions(pd.DataFrame(table), positive="yes")[:, 0], P, atol=1e-12)
+
+
+def test_targets_of_two_values_are_classes():
+    assert read_predictions(pd.DataFrame({"target": Y, "prediction": P}))["kind"] == "probability"
+    assert read_predictions(pd.DataFrame({"target": IDS / 7, "prediction": P}))["kind"] == "value"
+
+
+def test_columns_beside_those_of_the_classes_are_no_classes():
+    table = wide(prediction_a=1 - P, prediction_b=P).assign(label=np.where(Y, "b", "a"))
+    with pytest.raises(
+        InputError, match=r"name 'sum', which are no classes of the truth, and do not add up to one\. Drop"
+    ):
+        read_predictions(table.assign(prediction_sum=1.0), positive="b")
+    halves = table.assign(prediction_a=0.5 * (1 - P), prediction_rare=0.5 * (1 - P))
+    assert read_predictions(halves).sizes["label_class"] == 3
+
+
+def test_percentages_are_noted():
+    assert (
+        "divide percentages by 100"
+        in load_report(read_predictions(LONG.assign(prediction=100 * P.max() * P.mean())))["notes"][0]
+    )
+    assert not load_report(read_predictions(LONG.assign(prediction=4 * LONG["prediction"] - 2)))["notes"]
+
+
+def test_hints_on_duplicates_do_not_take_any_flag_for_a_class():
+    rows = pd.DataFrame({"sample": IDS // 2, "visit": IDS % 2, "label": IDS // 2 % 2, "prediction": P})
+    with pytest.raises(InputError, match="If column 'visit' names the configurations"):
+        read_predictions(rows.assign(configuration="a"))
