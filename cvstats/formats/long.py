@@ -159,11 +159,12 @@ def write_long(cube: xr.DataArray, path: Path, *, force: bool = False) -> None:
             needed("pyarrow", "Feather files", "io")
             frame.to_feather(temporary)
         else:
-            words = {key: guarded(frame[key].tolist()) for key in frame if frame.dtypes[key].kind == "O"}
-            digits = {
-                key: float for key, kind in frame.dtypes.items() if kind == np.float32
-            }  # so that no value changes
-            frame = frame.assign(**words).astype(digits).set_axis(guarded(list(frame.columns)), axis=1)
+            for key, kind in frame.dtypes.items():
+                if kind.kind == "O":
+                    frame[key] = guarded(frame[key].tolist())
+                elif kind == np.float32:  # with all digits, so that no value changes
+                    frame[key] = frame[key].astype(float)
+            frame = frame.set_axis(guarded(list(frame.columns)), axis=1)
             with _opened(temporary, path.suffix.lower(), path.name) as file:
                 frame.to_csv(file, sep="\t" if ".tsv" in name else ",", index=False, lineterminator="\n")
 
