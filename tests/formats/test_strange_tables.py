@@ -448,3 +448,12 @@ def test_hints_on_duplicates_do_not_take_any_flag_for_a_class():
     rows = pd.DataFrame({"sample": IDS // 2, "visit": IDS % 2, "label": IDS // 2 % 2, "prediction": P})
     with pytest.raises(InputError, match="If column 'visit' names the configurations"):
         read_predictions(rows.assign(configuration="a"))
+
+
+def test_random_hold_outs_of_orange_are_no_folds():
+    arrays = {"row_indices": np.array([0, 1, 0, 2, 1, 2]), "actual": np.array([0, 1, 0, 1, 1, 1])}
+    arrays |= {"predicted": np.array([[0, 1, 1, 1, 0, 1]]), "folds": np.array([[0, 2], [2, 4], [4, 6]])}
+    cube = read_predictions(arrays)
+    assert cube.sizes == {"sample": 3, "configuration": 1, "repeat": 3}
+    assert "fold" not in cube.coords
+    assert "overlapping hold-outs" in load_report(cube)["notes"][0]
