@@ -20,7 +20,7 @@ from cvstats.cube.make import as_cube
 from cvstats.cube.predictions import SUM_TOLERANCE
 
 from ._axis import Axis, same
-from ._columns import constant, first_codes, is_number, numbers_of, numeric, texts
+from ._columns import constant, first_codes, is_number, numbers_of, numeric, plain, texts
 from ._layout import Hints
 from ._rows import PER_SAMPLE, TableRows, joined
 
@@ -279,6 +279,10 @@ def _guessed(rows: TableRows, axis: Axis, names: dict[str, Any]) -> tuple[np.nda
     stray = [name for name in guesses if name not in known]
     if stray and (len({is_number(name) for name in axis.places}) > 1 or all(map(AMOUNT.fullmatch, stray))):
         raise _text_among_numbers(rows)
+    written = {plain(str(name)): name for name in known}
+    if alike := [name for name in stray if plain(str(name)) in written]:
+        both = show(written[plain(str(name))] for name in alike)
+        raise InputError(f"predictions hold {show(alike)}, written almost like the classes {both}; write them alike.")
     extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
     return np.array([*guesses, None], object), sorted({*known, *stray}) if extend else None
 

@@ -189,6 +189,16 @@ def in_our_words(
     return Parsed(out.join(frame[extras]), values, extras, read_as, notes=[*notes], **more)
 
 
+def stacked(shared: pd.DataFrame, frame: pd.DataFrame, models: Mapping[str, Mapping[Any, str]], **more: Any) -> Parsed:
+    """Return the probabilities of models, which have a column for each class, below each other."""
+    names = {label: f"p{place}" for place, label in enumerate(next(iter(models.values())))}
+    parts = [
+        shared.assign(configuration=model, **{names[label]: frame[column] for label, column in columns.items()})
+        for model, columns in models.items()
+    ]
+    return Parsed(pd.concat(parts, ignore_index=True), dict(names), **more)
+
+
 def of_values(values: Mapping[Any, str]) -> dict[str, str]:
     """Return the columns of predictions by what they are."""
     return {"prediction" if name is None else f"prediction[{name}]": column for name, column in values.items()}
@@ -262,10 +272,15 @@ def check_classes(
     frame: pd.DataFrame, columns: Sequence[str], layout: str, remedy: str = "Drop or rename what is not a class."
 ) -> None:
     """Raise unless columns that are taken for classes hold probabilities that add up to one."""
-    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
-    values = np.column_stack(block).astype(float)
-    values = values[~np.isnan(values).any(axis=1)]
-    if len(columns) < 2 or (values < -SUM_TOLERANCE).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+    if len(columns) < 2 or not add_up(frame, columns):
         raise InputError(
             f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. {remedy}"
         )
+
+
+def add_up(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
+    """Return whether columns hold probabilities that add up to one."""
+    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
+    values = np.column_stack(block).astype(float)
+    values = values[~np.isnan(values).any(axis=1)]
+    return bool((values >= -SUM_TOLERANCE).all() and (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all())

@@ -457,3 +457,44 @@ def test_random_hold_outs_of_orange_are_no_folds():
     assert cube.sizes == {"sample": 3, "configuration": 1, "repeat": 3}
     assert "fold" not in cube.coords
     assert "overlapping hold-outs" in load_report(cube)["notes"][0]
+
+
+# -- several columns for each model
+
+
+@pytest.mark.parametrize("names", ["{}_no {}_yes", "{}.yes {}.no", "no_{} yes_{}", "pred_{}_no pred_{}_yes"])
+def test_columns_of_models_by_class_are_their_probabilities(names, capsys):
+    values = {}
+    for model, p in (("LR", P), ("rf", Q)):
+        values |= {name.format(model): p if "yes" in name else 1 - p for name in names.split()}
+    table = wide(**values).assign(label=np.where(Y, "yes", "no"))
+    for given in (table, table.rename(columns={"sample": "id", "label": "y_true"}))[: 1 + ("pred" in names)]:
+        cube = read_predictions(given, positive="yes")
+        assert [name.removeprefix("pred_") for name in cube["configuration"].values] == ["LR", "rf"]
+        np.testing.assert_array_equal(cube, np.column_stack([P, Q]))
+    assert read_predictions(wide(lr_0=P, lr_1=Q, rf_0=Q, rf_1=P)).sizes["configuration"] == 4  # do not add up
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["lr_rep1 lr_rep2", "lr_fold1 lr_fold2", "lr_train lr_test", "lr lr_upper", "gp_mean gp_std", "nnSeed1 nnSeed2"],
+)
+def test_details_of_models_are_no_configurations(names):
+    with pytest.raises(InputError, match="Closest: 'wide', but that has no columns like"):
+        read_predictions(wide(**dict(zip(names.split(), [P, Q], strict=True))))
+
+
+@pytest.mark.parametrize(
+    "names", ["lr_test rf_test", "lr_prob rf_prob", "naive_error lr", "knn_1 knn_5", "lasso lasso_cv"]
+)
+def test_models_with_such_names_are_configurations(names):
+    assert read_predictions(wide(**dict(zip(names.split(), [P, Q], strict=True)))).sizes["configuration"] == 2
+
+
+def test_predicted_classes_in_another_spelling_are_no_new_classes():
+    names = np.array(["no", "yes"])
+    said = pd.DataFrame({"sample": IDS, "label": names[Y], "a": names[Y], "b": np.array(["No", "Yes"])[Y]})
+    with pytest.raises(
+        InputError, match="predictions hold 'No', 'Yes', written almost like the classes 'no', 'yes'; write"
+    ):
+        read_predictions(said, positive="yes")
