@@ -223,7 +223,8 @@ def no_configurations(columns: Sequence[str]) -> list[str]:
 
 def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
     """Return the columns that are named like all the classes; empty where none are, an error where only some are."""
-    complete = [*sets_of_classes(columns, classes).values()]
+    about = [(words, names) for words, names in by_class(columns, classes).items() if are_probabilities(*words)]
+    complete = [names for _, names in about if len(names) == len(classes) > 1]
     if len(complete) > 1:
         choices = "; ".join(show(names.values()) for names in complete)
         raise InputError(
@@ -232,8 +233,8 @@ def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]
         )
     if complete:
         return complete[0]
-    beside, part = next(iter(_by_words(columns, classes).items()), ("", {}))
-    alike = [name for name in columns if name.startswith(beside) or name.endswith(beside)]
+    (start, end), part = about[0] if about else (("", ""), {})
+    alike = [name for name in columns if name.startswith(start) and name.endswith(end)]
     if len(classes) == 2 and len(part) == len(alike) == 1:
         return part
     if len(part) > 1:
@@ -244,31 +245,22 @@ def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]
     return {}
 
 
-def sets_of_classes(
-    columns: Sequence[str], classes: Sequence[str], of_models: bool = False
-) -> dict[str, dict[str, str]]:
-    """Return the sets of columns, one for each class, that are named like them, by the words beside them."""
-    found = _by_words(columns, classes, of_models)
-    return {words: names for words, names in found.items() if len(names) == len(classes) > 1}
-
-
-def _by_words(columns: Sequence[str], classes: Sequence[str], of_models: bool = False) -> dict[str, dict[str, str]]:
-    """Return the columns by class, by the words beside it: of probabilities, such as P (class=, or any `of_models`."""
-    found: dict[str, dict[str, str]] = {}
+def by_class(columns: Sequence[str], classes: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the columns that begin or end with a class, by what is before and behind it, and by class."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
     known = {label.lower(): label for label in classes}
     sizes = {len(label) for label in known}
     for name in columns:
         bare = name.rstrip(")]}")
         for n in sizes:
-            ends = {(name[:-n], name[-n:], ""), (bare[:-n], bare[-n:], ""), ("", name[:n], name[n:])}
+            ends = ((name[:-n], name[-n:], ""), (bare[:-n], bare[-n:], ""), ("", name[:n], name[n:]))
             for before, label, behind in ends:
-                beside = (before or behind).strip(" ._-:")
-                if label.lower() in known and (beside if of_models else _is_about_classes(before, behind)):
-                    found.setdefault(beside, {})[known[label.lower()]] = name
+                if label.lower() in known:
+                    found.setdefault((before, behind), {})[known[label.lower()]] = name
     return found
 
 
-def _is_about_classes(before: str, behind: str) -> bool:
+def are_probabilities(before: str, behind: str) -> bool:
     """Return whether words beside a class say that it is predicted: nothing, proba, or probability of class."""
     text, words = plain(before + behind), parts_of(before + behind)
     about = before.endswith("=") and words[:1] and words[0] in BEFORE

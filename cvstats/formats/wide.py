@@ -11,7 +11,7 @@ from cvstats._check import InputError, show
 
 from ._columns import is_number, numbers_of, numeric, texts
 from ._layout import ROW_NAMES, Hints, Parsed, add_up, check_classes, layout, others, stacked
-from ._roles import no_configurations, sets_of_classes
+from ._roles import are_probabilities, by_class, no_configurations
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -64,10 +64,12 @@ def _by_class(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[str
     if "prediction" in hints.mapped or hints.kind in ("label", "value") or "label" not in frame.columns:
         return {}
     classes = texts(frame["label"].dropna().unique())
-    named = next(iter(sets_of_classes(columns, classes).values()), {})
+    sets = {w: found for w, found in by_class(columns, classes).items() if len(found) == len(classes) > 1}
+    named = next((found for words, found in sets.items() if are_probabilities(*words)), {})
     rest = [name for name in columns if name not in named.values()]
-    models = sets_of_classes(columns, classes, of_models=True) if rest else {}
-    if sum(map(len, models.values())) == len(columns) and all(add_up(frame, [*m.values()]) for m in models.values()):
+    models = {"".join(words).strip(" ._-"): found for words, found in sets.items()} if rest else {}
+    taken = [name for found in models.values() for name in found.values()]
+    if sorted(taken) == sorted(columns) and all(add_up(frame, [*found.values()]) for found in models.values()):
         return models
     if not named or (rest and all(map(is_number, columns))):  # configurations may be numbered
         return {}
