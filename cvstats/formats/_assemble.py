@@ -138,7 +138,7 @@ def likely_probabilities(
             f"predictions are 0 or 1 throughout, but the classes are {show(labels)}. If they number the classes, "
             "write the names instead; if they are probabilities of the positive class, say kind='probability'."
         )
-    if single and kind is None and low >= 0 and 1.5 < high <= 100:
+    if single and kind is None and low >= 0 and 10 < high <= 100 and (values % 1 > 0).any():
         return values, [f"predictions lie between {low:g} and {high:g}: scores; divide percentages by 100"]
     gap = max(-low, high - 1)
     if kind not in (None, "probability") or not 0 < gap <= ROUND_OFF:

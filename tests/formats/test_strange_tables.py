@@ -437,11 +437,11 @@ def test_columns_beside_those_of_the_classes_are_no_classes():
 
 
 def test_percentages_are_noted():
-    assert (
-        "divide percentages by 100"
-        in load_report(read_predictions(LONG.assign(prediction=100 * P.max() * P.mean())))["notes"][0]
-    )
-    assert not load_report(read_predictions(LONG.assign(prediction=4 * LONG["prediction"] - 2)))["notes"]
+    percent = LONG.assign(prediction=100 * LONG["prediction"])
+    assert "divide percentages by 100" in load_report(read_predictions(percent))["notes"][0]
+    classes = LONG.assign(prediction=20 * LONG["label"], label=20 * LONG["label"])
+    for table in (LONG.assign(prediction=4 * LONG["prediction"] - 2), classes):
+        assert not load_report(read_predictions(table, positive=None if table is not classes else 20))["notes"]
 
 
 def test_hints_on_duplicates_do_not_take_any_flag_for_a_class():
