@@ -51,12 +51,20 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         block = body.to_numpy(float) if whole else np.column_stack([numbers_of(column) for _, column in body.items()])
         _refuse_mixture(frame, configurations, block, hints)
         cells = block.ravel()
-    long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
-    long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
+    numbers = np.tile(np.arange(m, dtype=np.min_scalar_type(-m)), n)
+    long = pd.DataFrame({name: _repeated(frame[name], m) for name in keys})
+    long["configuration"] = pd.Categorical.from_codes(numbers, categories=pd.Index(configurations))
     long["prediction"] = cells
     note = f"{m} columns were taken as configurations: {show(configurations)}"
     read_as = {name: name for name in keys} | {"prediction": show(configurations)}
     return Parsed(long, {None: "prediction"}, read_as=read_as, notes=[note])
+
+
+def _repeated(column: pd.Series, times: int) -> pd.Categorical:
+    """Return each value so many times, as numbers of the distinct ones, which take little room."""
+    codes, found = pd.factorize(column)
+    small = np.min_scalar_type(-1 - len(found))
+    return pd.Categorical.from_codes(np.repeat(codes.astype(small), times), categories=pd.Index(np.asarray(found)))
 
 
 def _by_class(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[str, dict[Any, str]]:
