@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, t
 ROUNDED = 0.01  # how far probabilities may lie on the wrong side of a threshold by rounding
 NUMBERED = "the file has no sample ids: samples are numbered by row"
 UNNAMED = re.compile(r"(Unnamed: \d+)?")  # such as pandas reads and writes again
+PLAIN = re.compile(r"[\w #]+")  # a pattern that is one name
 MARKS = re.compile(r"[ ._-]")
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
 
@@ -143,8 +144,10 @@ def layout(name: str, title: str, **declared: Any) -> Callable[[Parser], Parser]
     return add
 
 
-def matching(pattern: str, names: Iterable[str]) -> bool:
+def matching(pattern: str, names: Collection[str]) -> bool:
     """Return whether any name matches."""
+    if all(map(PLAIN.fullmatch, parts := alternatives(pattern))):
+        return any(part in names for part in parts)
     return any(map(re.compile(pattern).fullmatch, names))
 
 
