@@ -1,5 +1,7 @@
 """Tables as people leave them: what is in them besides predictions is seen, and refused or read as what it is."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -498,3 +500,6 @@ def test_predicted_classes_in_another_spelling_are_no_new_classes():
         InputError, match="predictions hold 'No', 'Yes', written almost like the classes 'no', 'yes'; write"
     ):
         read_predictions(said, positive="yes")
+    weka = Path(__file__).parents[1] / "files" / "weka_no_ids.csv"
+    with pytest.raises(InputError, match="hold '3:not known', written almost like the classes \"3:'not known'\""):
+        read_predictions(weka, columns={"label": "actual", "prediction": "predicted"})
