@@ -7,7 +7,6 @@ import sys
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
@@ -121,7 +120,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(xr.Dataset, "dump_to_store", fail)
-            patch.setattr(pd.DataFrame, "to_csv", fail)
+            patch.setattr("pandas.DataFrame.to_csv", fail)
             with pytest.raises(RuntimeError, match=r"disk full"):
                 write_cube(cube * 0 + 0.5, path)
         xr.testing.assert_equal(read_predictions(path), before)
