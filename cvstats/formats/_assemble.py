@@ -17,9 +17,10 @@ import xarray as xr
 from cvstats._check import InputError, show
 from cvstats.cube.kinds import is_plain_pair, positive_class
 from cvstats.cube.make import as_cube
+from cvstats.cube.predictions import SUM_TOLERANCE
 
 from ._axis import Axis, same
-from ._columns import constant, first_codes, is_number, numbers_of, numeric, texts
+from ._columns import constant, first_codes, is_number, numbers_of, numeric, plain, texts
 from ._layout import Hints
 from ._rows import PER_SAMPLE, TableRows, joined
 
@@ -76,6 +77,8 @@ def cube_of(rows: TableRows, hints: Hints) -> tuple[xr.DataArray, dict[str, Any]
     if not guesses and (len(first.values) > 1 or len(distinct) <= 2):
         values, notes = likely_probabilities(values, distinct, hints.kind or first.kind, single=None in first.values)
         rows.notes |= dict.fromkeys(notes)
+    if len(first.values) > 1:
+        _refuse_stray(values, [name for name in classes or () if distinct and name not in distinct], hints.kind)
     data = _in_cells(rows, values, -1 if guesses else np.nan)
     del values, there, predicted  # which would be held beside the cube
     rows.parts.clear()
@@ -135,10 +138,22 @@ def likely_probabilities(
             f"predictions are 0 or 1 throughout, but the classes are {show(labels)}. If they number the classes, "
             "write the names instead; if they are probabilities of the positive class, say kind='probability'."
         )
+    if single and kind is None and low >= 0 and 10 < high <= 100 and (values % 1 > 0).any():
+        return values, [f"predictions lie between {low:g} and {high:g}: scores; divide percentages by 100"]
     gap = max(-low, high - 1)
     if kind not in (None, "probability") or not 0 < gap <= ROUND_OFF:
         return values, []
     return values.clip(0, 1), [f"probabilities beyond 0 and 1, by {gap:.1g} at most, were set to 0 and 1: rounding"]
+
+
+def _refuse_stray(values: np.ndarray, stray: list[Any], kind: str | None) -> None:
+    """Raise for columns of classes that are never the truth, unless all are probabilities that add up to one."""
+    sums = values.sum(axis=1)
+    if stray and kind is None and (np.abs(sums[~np.isnan(sums)] - 1) > SUM_TOLERANCE).any():
+        raise InputError(
+            f"the columns of predictions name {show(stray)}, which are no classes of the truth, and do not add up to "
+            "one. Drop what is no class, or say what the predictions are with columns={'prediction': ...}."
+        )
 
 
 def _text_among_numbers(rows: TableRows) -> InputError:
@@ -264,6 +279,10 @@ def _guessed(rows: TableRows, axis: Axis, names: dict[str, Any]) -> tuple[np.nda
     stray = [name for name in guesses if name not in known]
     if stray and (len({is_number(name) for name in axis.places}) > 1 or all(map(AMOUNT.fullmatch, stray))):
         raise _text_among_numbers(rows)
+    written = {plain(str(name)): name for name in known}
+    if alike := [name for name in stray if plain(str(name)) in written]:
+        both = show(written[plain(str(name))] for name in alike)
+        raise InputError(f"predictions hold {show(alike)}, written almost like the classes {both}; write them alike.")
     extend = stray and len(stray) < len(guesses) and all(isinstance(name, str) for name in [*known, *stray])
     return np.array([*guesses, None], object), sorted({*known, *stray}) if extend else None
 

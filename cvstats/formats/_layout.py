@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,10 @@ from cvstats.cube.predictions import SUM_TOLERANCE
 from ._columns import natural_column, texts
 
 ROW_NAMES = ""  # the unnamed first column that R and pandas write: row names, the sample ids of layouts without any
+ROUNDED = 0.01  # how far probabilities may lie on the wrong side of a threshold by rounding
 NUMBERED = "the file has no sample ids: samples are numbered by row"
 UNNAMED = re.compile(r"(Unnamed: \d+)?")  # such as pandas reads and writes again
+PLAIN = re.compile(r"[\w #]+")  # a pattern that is one name
 MARKS = re.compile(r"[ ._-]")
 TRUTHS = ("label", "target", "truth", "y_true", "actual", "obs", "outcome")
 
@@ -142,8 +144,10 @@ def layout(name: str, title: str, **declared: Any) -> Callable[[Parser], Parser]
     return add
 
 
-def matching(pattern: str, names: Iterable[str]) -> bool:
+def matching(pattern: str, names: Collection[str]) -> bool:
     """Return whether any name matches."""
+    if all(map(PLAIN.fullmatch, parts := alternatives(pattern))):
+        return any(part in names for part in parts)
     return any(map(re.compile(pattern).fullmatch, names))
 
 
@@ -188,6 +192,16 @@ def in_our_words(
     return Parsed(out.join(frame[extras]), values, extras, read_as, notes=[*notes], **more)
 
 
+def stacked(shared: pd.DataFrame, frame: pd.DataFrame, models: Mapping[str, Mapping[Any, str]], **more: Any) -> Parsed:
+    """Return the probabilities of models, which have a column for each class, below each other."""
+    names = {label: f"p{place}" for place, label in enumerate(next(iter(models.values())))}
+    parts = [
+        shared.assign(configuration=model, **{names[label]: frame[column] for label, column in columns.items()})
+        for model, columns in models.items()
+    ]
+    return Parsed(pd.concat(parts, ignore_index=True), dict(names), **more)
+
+
 def of_values(values: Mapping[Any, str]) -> dict[str, str]:
     """Return the columns of predictions by what they are."""
     return {"prediction" if name is None else f"prediction[{name}]": column for name, column in values.items()}
@@ -220,8 +234,15 @@ def chosen(classes: dict[Any, str], single: str, hints: Hints) -> dict[Any, str]
 def of_both_classes(
     frame: pd.DataFrame, said: Iterable[Any], score: np.ndarray, classes: Sequence[str]
 ) -> tuple[pd.DataFrame, dict[Any, str]]:
-    """Return the probability of the predicted class as that of each of two classes."""
-    new = {f"p{place}": np.where(np.array(texts(said)) == name, score, 1 - score) for place, name in enumerate(classes)}
+    """Return the probability of the predicted class as that of each of two classes; raise if it is none."""
+    predicted = np.array(texts(said))
+    new = {f"p{place}": np.where(predicted == name, score, 1 - score) for place, name in enumerate(classes)}
+    first, second = (new["p0"][predicted == name] for name in classes)
+    if np.fmin.reduce(first, initial=np.inf) < np.fmax.reduce(second, initial=-np.inf) - ROUNDED:
+        raise InputError(
+            "no threshold leads from the probabilities of the predicted class to these classes: are they those of one "
+            "class? Then say which with columns={'prediction': {<class>: <column>}}."
+        )
     return frame.assign(**new), dict(zip(classes, new, strict=True))
 
 
@@ -254,10 +275,15 @@ def check_classes(
     frame: pd.DataFrame, columns: Sequence[str], layout: str, remedy: str = "Drop or rename what is not a class."
 ) -> None:
     """Raise unless columns that are taken for classes hold probabilities that add up to one."""
-    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
-    values = np.column_stack(block).astype(float)
-    values = values[~np.isnan(values).any(axis=1)]
-    if len(columns) < 2 or (values < -SUM_TOLERANCE).any() or (np.abs(values.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+    if len(columns) < 2 or not add_up(frame, columns):
         raise InputError(
             f"layout {layout!r}: columns {show(columns)} should be the classes, but do not add up to one. {remedy}"
         )
+
+
+def add_up(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
+    """Return whether columns hold probabilities that add up to one."""
+    block = [pd.to_numeric(natural_column(frame[name]), errors="coerce") for name in columns]
+    values = np.column_stack(block).astype(float)
+    values = values[~np.isnan(values).any(axis=1)]
+    return bool((values >= -SUM_TOLERANCE).all() and (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all())

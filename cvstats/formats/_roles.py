@@ -6,6 +6,7 @@ A guess is used only where nothing else is possible; otherwise the error lists t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,6 +56,22 @@ ROLES = set().union(*(WORDS[role] for role in WORDS if role not in ("prediction"
 SAYS_ELSE = ROLES | BESIDE | PREDICTIONS
 WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 ANY_MODEL = PREDICTIONS | {"class", "label", "raw", "mean", "median", "binary"}  # words that a model may be called
+# what else is kept of a model, behind its name
+DETAILS = {
+    "rep",
+    "repeat",
+    "repetition",
+    "fold",
+    "seed",
+    "run",
+    "train",
+    "training",
+    "test",
+    "val",
+    "valid",
+    "validation",
+}
+DETAILS |= {"std", "sd", "lower", "upper", "residual", "residuals", "error", "class", "label", "prob", "proba"}
 BEFORE = PREDICTIONS | {"p", "pr", "confidence", "score"}  # words before or behind a class, and those between
 BETWEEN = {"class", "label", "of", "for", "is", "y"}
 
@@ -187,10 +204,17 @@ def _says(name: str) -> str | None:
 def no_configurations(columns: Sequence[str]) -> list[str]:
     """Return which of the columns of a wide table say that they are something else: rep1, fold_2, residual, upper.
 
-    Words that a model might be called, such as mean or score, say so only where there are no others.
+    Words that a model might be called, such as mean or score, say so only where there are no others. Behind a name,
+    rep or upper say so where several columns have that name.
     """
     stems = {name: name.translate(WITHOUT_DIGITS) for name in columns}
-    words = {stem: {*parts_of(stem)} for stem in {*stems.values()}}
+    parts = {stem: tuple(parts_of(stem)) for stem in {*stems.values()}}
+    begins = Counter(begin for stem in stems.values() for begin in {parts[stem], parts[stem][:-1]})
+    if details := [
+        c for c, s in stems.items() if {*parts[s][-1:]} & DETAILS and begins[parts[s][:-1]] > 1 < len(parts[s])
+    ]:
+        return details
+    words = {stem: {*found} for stem, found in parts.items()}
     known = {name: words[stem] for name, stem in stems.items() if words[stem] and words[stem] <= SAYS_ELSE}
     odd = [name for name, said in known.items() if name == stems[name] or not said <= PREDICTIONS]
     sure = any(plain(name) not in ANY_MODEL and not known[name] <= ANY_MODEL for name in odd)
@@ -199,7 +223,8 @@ def no_configurations(columns: Sequence[str]) -> list[str]:
 
 def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
     """Return the columns that are named like all the classes; empty where none are, an error where only some are."""
-    complete = sets_of_classes(columns, classes)
+    about = [(words, names) for words, names in by_class(columns, classes).items() if are_probabilities(*words)]
+    complete = [names for _, names in about if len(names) == len(classes) > 1]
     if len(complete) > 1:
         choices = "; ".join(show(names.values()) for names in complete)
         raise InputError(
@@ -208,8 +233,8 @@ def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]
         )
     if complete:
         return complete[0]
-    (start, end), part = next(iter(_by_words(columns, classes).items()), (("", ""), {}))
-    alike = [name for name in columns if plain(name).startswith(start) and plain(name).endswith(end)]
+    (start, end), part = about[0] if about else (("", ""), {})
+    alike = [name for name in columns if name.startswith(start) and name.endswith(end)]
     if len(classes) == 2 and len(part) == len(alike) == 1:
         return part
     if len(part) > 1:
@@ -220,28 +245,22 @@ def of_classes(columns: Sequence[str], classes: Sequence[str]) -> dict[str, str]
     return {}
 
 
-def sets_of_classes(columns: Sequence[str], classes: Sequence[str]) -> list[dict[str, str]]:
-    """Return the sets of columns, one for each class, that are named alone or beside the same words."""
-    return [names for names in _by_words(columns, classes).values() if len(names) == len(classes) > 1]
-
-
-def _by_words(columns: Sequence[str], classes: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
-    """Return the columns by class, by the words before and behind it, such as proba or P (class=."""
+def by_class(columns: Sequence[str], classes: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the columns that begin or end with a class, by what is before and behind it, and by class."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     known = {label.lower(): label for label in classes}
     sizes = {len(label) for label in known}
     for name in columns:
-        written = name.lower()
-        bare = written.rstrip(")]}")
+        bare = name.rstrip(")]}")
         for n in sizes:
-            ends = {(written[:-n], written[-n:], ""), (bare[:-n], bare[-n:], ""), ("", written[:n], written[n:])}
+            ends = ((name[:-n], name[-n:], ""), (bare[:-n], bare[-n:], ""), ("", name[:n], name[n:]))
             for before, label, behind in ends:
-                if label in known and _is_about_classes(before, behind):
-                    found.setdefault((plain(before), plain(behind)), {})[known[label]] = name
+                if label.lower() in known:
+                    found.setdefault((before, behind), {})[known[label.lower()]] = name
     return found
 
 
-def _is_about_classes(before: str, behind: str) -> bool:
+def are_probabilities(before: str, behind: str) -> bool:
     """Return whether words beside a class say that it is predicted: nothing, proba, or probability of class."""
     text, words = plain(before + behind), parts_of(before + behind)
     about = before.endswith("=") and words[:1] and words[0] in BEFORE

@@ -17,9 +17,10 @@ import pandas as pd
 
 from cvstats._check import InputError, show
 from cvstats.cube.arrays import SETTLED
+from cvstats.cube.predictions import SUM_TOLERANCE
 
 from ._axis import Axis
-from ._columns import constant, first_codes, plain, refuse_unused, splits_in_repeats, texts
+from ._columns import constant, first_codes, numbers_of, numeric, plain, refuse_unused, splits_in_repeats, texts
 from ._layout import Parsed
 from ._output import FIRST, LAST
 
@@ -229,9 +230,8 @@ class TableRows:
         pairs = f"; rows {np.argmax(place == place[row]) + 1} and {row + 1}"
         frame = part.frame[self.pieces["sample"][number] == self.codes["sample"][row]]
         apart = [name for name in self.extras if name in frame.columns and len(set(texts(frame[name]))) > 1]
-        classes = {*self.axes["label"].places}
-        if pivot := [name for name in apart if len(classes) > 1 and {*texts(frame[name])} == classes]:
-            hint = f"Column {pivot[0]!r} names the class of each row: give each class a column, prediction_<class>."
+        if pivot := self._of_classes(place == place[row], apart, part):
+            hint = f"Column {pivot!r} names the class of each row: give each class a column, prediction_<class>."
         elif apart and len(self.axes["configuration"].places) == 1 and not self.several:
             hint = f"If column {apart[0]!r} names the configurations, say columns={ {'configuration': apart[0]} }."
         elif apart:
@@ -243,6 +243,15 @@ class TableRows:
             f"duplicate rows: {len(bad)} rows predict a cell that another row already predicts; "
             f"first {what}{pairs if part.aligned and not self.several else ''}. {hint}"
         )
+
+    def _of_classes(self, same: np.ndarray, apart: Sequence[str], part: Parsed) -> str | None:
+        """Return the column by which rows of one cell are told apart if these are probabilities of the classes."""
+        start, classes = self.starts[self.parts.index(part)], {*self.axes["label"].places}
+        rows = part.frame[same[start : start + len(part.frame)]]
+        values = rows[next(iter(part.values.values()))]
+        if not numeric(values) or abs(numbers_of(values).sum() - 1) > SUM_TOLERANCE:
+            return None
+        return next((name for name in apart if len(rows) > 1 and {*texts(rows[name])} == classes), None)
 
 
 def joined(pieces: list[np.ndarray]) -> np.ndarray:

@@ -19,7 +19,7 @@ from cvstats.cube.values import unmasked
 
 from ._assemble import cube_of, likely_probabilities
 from ._axis import same
-from ._columns import folds_within_repeats, texts
+from ._columns import texts
 from ._gate import Budget, first_line
 from ._layout import Hints, Parsed
 from ._roles import no_configurations
@@ -173,23 +173,16 @@ def _parse_orange(arrays: Mapping[str, np.ndarray], name: str, hints: Hints) -> 
     def named(codes: np.ndarray) -> np.ndarray:
         return np.asarray(classes[codes.astype(int)]) if len(classes) else codes
 
-    notes = []
     one = pd.DataFrame({"sample": rows, "label": named(actual.astype(int) if use.ndim == 3 else actual)})
     if "folds" in arrays:
         one["fold"] = _orange_folds(np.asarray(arrays["folds"]), n, name)
-    repeat = one.groupby("sample").cumcount()
-    if repeat.any():
-        one["repeat"] = repeat
-        if "fold" in one:
-            one["fold"] = folds_within_repeats(repeat.to_numpy(), one["fold"])
-        notes.append(f"{repeat.max() + 1} repeats were read off row indices that return")
     learners = [str(x) for x in arrays.get("learner_names", [f"method {i}" for i in range(len(use))])]
     frame = pd.concat([one.assign(configuration=learner) for learner in learners], ignore_index=True)
     if use.ndim == 2:
-        return Parsed(frame.assign(prediction=named(use.ravel())), {None: "prediction"}, notes=notes)
+        return Parsed(frame.assign(prediction=named(use.ravel())), {None: "prediction"}, iterations=True)
     names = texts(classes) if "class_values" in arrays else [str(k) for k in range(use.shape[2])]
     columns = {f"p{k}": use[:, :, k].ravel() for k in range(use.shape[2])}
-    return Parsed(frame.assign(**columns), dict(zip(names, columns, strict=False)), notes=notes)
+    return Parsed(frame.assign(**columns), dict(zip(names, columns, strict=False)), iterations=True)
 
 
 def _orange_folds(folds: np.ndarray, n: int, name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import words
-from ._layout import TRUTHS, Hints, Parsed, layout, others, row_ids
+from ._layout import TRUTHS, Hints, Parsed, layout, others, row_ids, stacked
 
 SAMPLES = ("sample", "Index-Metatask")
 
@@ -39,11 +39,6 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     sample, note = next(((frame[name], "") for name in SAMPLES if name in frame.columns), None) or row_ids(frame)
     shared = {"sample": sample, "label": frame[truth[0]]} | ({"fold": frame["Fold"]} if "Fold" in frame.columns else {})
-    names = {label: f"p{place}" for place, label in enumerate(classes[models[0]])}
-    parts = [
-        pd.DataFrame({**shared, "configuration": model, **{names[k]: frame[c] for k, c in classes[model].items()}})
-        for model in models
-    ]
     read_as = {"label": truth[0], "configuration": show(models)}
     ignored, notes = [name for name in rest if name not in truth], [note] if note else []
-    return Parsed(pd.concat(parts, ignore_index=True), dict(names), read_as=read_as, ignored=ignored, notes=notes)
+    return stacked(pd.DataFrame(shared), frame, classes, read_as=read_as, ignored=ignored, notes=notes)

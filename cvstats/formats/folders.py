@@ -54,8 +54,8 @@ def names_of(paths: Sequence[Path]) -> list[str]:
         raise InputError(f"several files are called {show(twice)}; give a mapping of names to files.")
     if odd := no_configurations([name for name in names if len(name) > 1]):  # a letter is as good a name as any
         raise InputError(
-            f"files are called {show(odd)}, but each file is one configuration. Give a mapping of configurations to "
-            "files; a list of files for one configuration is one file per fold."
+            f"files are called {show(odd)}, but each file is one configuration. Rename them, or give a mapping of "
+            "configurations to files; a list of files for one configuration is one file per fold."
         )
     if len({*names}) < len(names):
         apart = [path.parent for path in bare] if len({*names}) == 1 else bare

@@ -38,7 +38,7 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         values, target = {names[1]: columns[0]}, _names(target, names, notes)
     else:
         values = {columns[0][len("prediction_") :] or None: columns[0]}
-    kind = "value" if None in values else None
+    kind = "value" if None in values and len(words(target)) > 2 else None  # two: not by mljar, which names them
     return in_our_words(frame, {"label": target}, values, notes, kind=kind)
 
 

@@ -40,7 +40,7 @@ def read_frame(source: Any, encoding: str, max_bytes: int) -> tuple[pd.DataFrame
     """Return a table of any kind as a frame of numbers and text, and its name."""
     if isinstance(source, (str, Path)):
         table = read_table(Path(source), encoding, Budget(max_bytes))
-        name, frame = table.name, pd.concat(list(table.parts()), ignore_index=True)
+        name, frame = table.name, table.whole()
     elif isinstance(source, (Mapping, pd.DataFrame)):
         name = "table"
         given = pd.DataFrame({k: list(v) for k, v in source.items()}) if isinstance(source, Mapping) else source

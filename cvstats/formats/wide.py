@@ -10,8 +10,8 @@ import pandas as pd
 from cvstats._check import InputError, show
 
 from ._columns import is_number, numbers_of, numeric, texts
-from ._layout import ROW_NAMES, Hints, Parsed, check_classes, in_our_words, layout, others
-from ._roles import no_configurations, sets_of_classes
+from ._layout import ROW_NAMES, Hints, Parsed, add_up, check_classes, layout, others, stacked
+from ._roles import are_probabilities, by_class, no_configurations
 
 KEYS = ("sample", "label", "fold", "group", "weight", "event")
 
@@ -31,9 +31,11 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
     configurations = others(frame, keys)
     if not configurations:
         raise InputError(f"the wide table has no configuration columns beside {show(keys)}.")
-    if classes := _of_classes(frame, configurations, hints):
-        note = f"columns {show(classes.values())} are called like the classes and add up to one: their probabilities"
-        return in_our_words(frame, {name: name for name in keys}, classes, [note])
+    if models := _by_class(frame, configurations, hints):
+        columns = [column for classes in models.values() for column in classes.values()]
+        note = f"columns {show(columns)} are called like the classes and add up to one: their probabilities"
+        read_as = {name: name for name in keys} | {"prediction": show(columns)}
+        return stacked(frame[keys], frame, models, read_as=read_as, notes=[note])
     body = frame[configurations]
     whole = all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in body.dtypes.unique())
     odd = [] if whole else [name for name, column in body.items() if not numeric(column)]
@@ -44,25 +46,39 @@ def parse(frame: pd.DataFrame, hints: Hints) -> Parsed:
         )
     n, m = len(frame), len(configurations)
     if odd:
-        stacked = body.to_numpy(object).ravel()
+        cells = body.to_numpy(object).ravel()
     else:  # at once, if possible: thousands of columns as Series keep the garbage collector busy
         block = body.to_numpy(float) if whole else np.column_stack([numbers_of(column) for _, column in body.items()])
         _refuse_mixture(frame, configurations, block, hints)
-        stacked = block.ravel()
-    long = pd.DataFrame({name: frame[name].take(np.repeat(np.arange(n), m)).to_numpy() for name in keys})
-    long["configuration"] = pd.Categorical.from_codes(np.tile(np.arange(m), n), categories=pd.Index(configurations))
-    long["prediction"] = stacked
+        cells = block.ravel()
+    numbers = np.tile(np.arange(m, dtype=np.min_scalar_type(-m)), n)
+    long = pd.DataFrame({name: _repeated(frame[name], m) for name in keys})
+    long["configuration"] = pd.Categorical.from_codes(numbers, categories=pd.Index(configurations))
+    long["prediction"] = cells
     note = f"{m} columns were taken as configurations: {show(configurations)}"
     read_as = {name: name for name in keys} | {"prediction": show(configurations)}
     return Parsed(long, {None: "prediction"}, read_as=read_as, notes=[note])
 
 
-def _of_classes(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[Any, str]:
-    """Return the columns by class if they are called like the classes; raise where some are and others are not."""
+def _repeated(column: pd.Series, times: int) -> pd.Categorical:
+    """Return each value so many times, as numbers of the distinct ones, which take little room."""
+    codes, found = pd.factorize(column)
+    small = np.min_scalar_type(-1 - len(found))
+    return pd.Categorical.from_codes(np.repeat(codes.astype(small), times), categories=pd.Index(np.asarray(found)))
+
+
+def _by_class(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[str, dict[Any, str]]:
+    """Return models and their columns by class, if columns are called like the classes; raise where only some are."""
     if "prediction" in hints.mapped or hints.kind in ("label", "value") or "label" not in frame.columns:
         return {}
-    named = next(iter(sets_of_classes(columns, texts(frame["label"].dropna().unique()))), {})
+    classes = texts(frame["label"].dropna().unique())
+    sets = {w: found for w, found in by_class(columns, classes).items() if len(found) == len(classes) > 1}
+    named = next((found for words, found in sets.items() if are_probabilities(*words)), {})
     rest = [name for name in columns if name not in named.values()]
+    models = {"".join(words).strip(" ._-"): found for words, found in sets.items()} if rest else {}
+    taken = [name for found in models.values() for name in found.values()]
+    if sorted(taken) == sorted(columns) and all(add_up(frame, [*found.values()]) for found in models.values()):
+        return models
     if not named or (rest and all(map(is_number, columns))):  # configurations may be numbered
         return {}
     remedy = "If each is a configuration, say columns={'prediction': [...]}; else drop what is no prediction."
@@ -71,7 +87,7 @@ def _of_classes(frame: pd.DataFrame, columns: list[str], hints: Hints) -> dict[A
             f"wide table: columns {show(named.values())} are called like the classes, but {show(rest)} not. {remedy}"
         )
     check_classes(frame, columns, "wide", remedy)
-    return named
+    return {hints.name: named}
 
 
 def _refuse_mixture(frame: pd.DataFrame, names: list[str], block: np.ndarray, hints: Hints) -> None:

@@ -120,7 +120,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(xr.Dataset, "dump_to_store", fail)
-            patch.setattr("cvstats.formats.long._write_rows", fail)
+            patch.setattr("pandas.DataFrame.to_csv", fail)
             with pytest.raises(RuntimeError, match=r"disk full"):
                 write_cube(cube * 0 + 0.5, path)
         xr.testing.assert_equal(read_predictions(path), before)

@@ -1,5 +1,7 @@
 """Tables as people leave them: what is in them besides predictions is seen, and refused or read as what it is."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,8 +134,8 @@ def test_columns_named_like_the_classes_are_not_configurations_by_accident():
         InputError, match=r"'0', '1' should be the classes, but do not add up to one\. If each is a conf"
     ):
         read_predictions(numbered[["sample", "label", "0", "1"]])
-    told = read_predictions(numbered, columns={"prediction": ["0", "1"]})
-    assert told["configuration"].values.tolist() == ["0", "1"]
+    mapped = read_predictions(numbered, columns={"prediction": ["0", "1"]})
+    assert mapped["configuration"].values.tolist() == ["0", "1"]
     mixed = wide(no=1 - P, yes=P, lr=Q).assign(label=np.where(Y, "yes", "no"))
     with pytest.raises(InputError, match=r"columns 'no', 'yes' are called like the classes, but 'lr' not"):
         read_predictions(mixed, positive="yes")
@@ -151,8 +153,8 @@ def test_columns_that_say_they_are_something_else_are_no_configurations(names):
     for given in (wide(**values).rename(columns={"sample": "id", "label": "target"}), wide(**values)):
         with pytest.raises(InputError):
             read_predictions(given)
-    told = read_predictions(given, columns={"sample": "sample", "prediction": [*values]})
-    assert told["configuration"].values.tolist() == [*values]
+    mapped = read_predictions(given, columns={"sample": "sample", "prediction": [*values]})
+    assert mapped["configuration"].values.tolist() == [*values]
 
 
 @pytest.mark.parametrize("names", ["predicted probability", "y_pred y_proba", "predicted_class probability_1"])
@@ -388,3 +390,116 @@ def test_a_foreign_netcdf_file_with_predictions_is_no_cube(tmp_path):
         InputError, match=r"mine\.nc: holds no cube: there is no coordinate 'label'\. Make it with as_cube"
     ):
         read_predictions(tmp_path / "mine.nc")
+
+
+# -- probabilities of which class?
+
+
+@pytest.mark.parametrize("tool", ["weka", "pycaret"])
+def test_probability_of_one_class_is_not_that_of_the_predicted_one(tool):
+    names, said = np.array(["no", "yes"]), (P > 0.5).astype(int)
+    for score in (np.maximum(P, 1 - P), P):
+        if tool == "weka":
+            code = np.array(["1:no", "2:yes"])
+            table = {"inst#": IDS, "actual": code[Y], "predicted": code[said], "error": "", "prediction": score}
+        else:
+            table = {"target": names[Y], "prediction_label": names[said], "prediction_score": score}
+        if score is not P:
+            np.testing.assert_allclose(read_predictions(pd.DataFrame(table), positive="yes")[:, 0], P, atol=1e-12)
+            continue
+        with pytest.raises(
+            InputError, match="no threshold leads from the probabilities of the predicted class to these"
+        ):
+            read_predictions(pd.DataFrame(table), positive="yes")
+
+
+def test_probability_of_the_predicted_class_at_another_threshold():
+    said = np.where(P > 0.3, "yes", "no")
+    table = {
+        "target": np.where(Y, "yes", "no"),
+        "prediction_label": said,
+        "prediction_score": np.where(P > 0.3, P, 1 - P),
+    }
+    np.testing.assert_allclose(read_predictions(pd.DataFrame(table), positive="yes")[:, 0], P, atol=1e-12)
+
+
+def test_targets_of_two_values_are_classes():
+    assert read_predictions(pd.DataFrame({"target": Y, "prediction": P}))["kind"] == "probability"
+    assert read_predictions(pd.DataFrame({"target": IDS / 7, "prediction": P}))["kind"] == "value"
+
+
+def test_columns_beside_those_of_the_classes_are_no_classes():
+    table = wide(prediction_a=1 - P, prediction_b=P).assign(label=np.where(Y, "b", "a"))
+    with pytest.raises(
+        InputError, match=r"name 'sum', which are no classes of the truth, and do not add up to one\. Drop"
+    ):
+        read_predictions(table.assign(prediction_sum=1.0), positive="b")
+    halves = table.assign(prediction_a=0.5 * (1 - P), prediction_rare=0.5 * (1 - P))
+    assert read_predictions(halves).sizes["label_class"] == 3
+
+
+def test_percentages_are_noted():
+    percent = LONG.assign(prediction=100 * LONG["prediction"])
+    assert "divide percentages by 100" in load_report(read_predictions(percent))["notes"][0]
+    classes = LONG.assign(prediction=20 * LONG["label"], label=20 * LONG["label"])
+    for table in (LONG.assign(prediction=4 * LONG["prediction"] - 2), classes):
+        assert not load_report(read_predictions(table, positive=None if table is not classes else 20))["notes"]
+
+
+def test_hints_on_duplicates_do_not_take_any_flag_for_a_class():
+    rows = pd.DataFrame({"sample": IDS // 2, "visit": IDS % 2, "label": IDS // 2 % 2, "prediction": P})
+    with pytest.raises(InputError, match="If column 'visit' names the configurations"):
+        read_predictions(rows.assign(configuration="a"))
+
+
+def test_random_hold_outs_of_orange_are_no_folds():
+    arrays = {"row_indices": np.array([0, 1, 0, 2, 1, 2]), "actual": np.array([0, 1, 0, 1, 1, 1])}
+    arrays |= {"predicted": np.array([[0, 1, 1, 1, 0, 1]]), "folds": np.array([[0, 2], [2, 4], [4, 6]])}
+    cube = read_predictions(arrays)
+    assert cube.sizes == {"sample": 3, "configuration": 1, "repeat": 3}
+    assert "fold" not in cube.coords
+    assert "overlapping hold-outs" in load_report(cube)["notes"][0]
+
+
+# -- several columns for each model
+
+
+@pytest.mark.parametrize("names", ["{}_no {}_yes", "{}.yes {}.no", "no_{} yes_{}", "pred_{}_no pred_{}_yes"])
+def test_columns_of_models_by_class_are_their_probabilities(names, capsys):
+    values = {}
+    for model, p in (("LR", P), ("rf", Q)):
+        values |= {name.format(model): p if "yes" in name else 1 - p for name in names.split()}
+    table = wide(**values).assign(label=np.where(Y, "yes", "no"))
+    for given in (table, table.rename(columns={"sample": "id", "label": "y_true"}))[: 1 + ("pred" in names)]:
+        cube = read_predictions(given, positive="yes")
+        assert [name.removeprefix("pred_") for name in cube["configuration"].values] == ["LR", "rf"]
+        np.testing.assert_array_equal(cube, np.column_stack([P, Q]))
+    assert read_predictions(wide(lr_0=P, lr_1=Q, rf_0=Q, rf_1=P)).sizes["configuration"] == 4  # do not add up
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["lr_rep1 lr_rep2", "lr_fold1 lr_fold2", "lr_train lr_test", "lr lr_upper", "gp_mean gp_std", "nnSeed1 nnSeed2"],
+)
+def test_details_of_models_are_no_configurations(names):
+    with pytest.raises(InputError, match="Closest: 'wide', but that has no columns like"):
+        read_predictions(wide(**dict(zip(names.split(), [P, Q], strict=True))))
+
+
+@pytest.mark.parametrize(
+    "names", ["lr_test rf_test", "lr_prob rf_prob", "naive_error lr", "knn_1 knn_5", "lasso lasso_cv"]
+)
+def test_models_with_such_names_are_configurations(names):
+    assert read_predictions(wide(**dict(zip(names.split(), [P, Q], strict=True)))).sizes["configuration"] == 2
+
+
+def test_predicted_classes_in_another_spelling_are_no_new_classes():
+    names = np.array(["no", "yes"])
+    said = pd.DataFrame({"sample": IDS, "label": names[Y], "a": names[Y], "b": np.array(["No", "Yes"])[Y]})
+    with pytest.raises(
+        InputError, match="predictions hold 'No', 'Yes', written almost like the classes 'no', 'yes'; write"
+    ):
+        read_predictions(said, positive="yes")
+    weka = Path(__file__).parents[1] / "files" / "weka_no_ids.csv"
+    with pytest.raises(InputError, match="hold '3:not known', written almost like the classes \"3:'not known'\""):
+        read_predictions(weka, columns={"label": "actual", "prediction": "predicted"})
