@@ -14,6 +14,7 @@ import xarray as xr
 
 from cvstats._check import InputError, check_option, nearest, show, warn
 from cvstats.cube.arrays import check_form, class_names
+from cvstats.cube.values import on_dask
 from cvstats.kernels import KERNELS, Kernel, Problem
 
 from .scoring import fold_average, pooled_scores
@@ -186,6 +187,8 @@ class Metric:
             wrong = "needs scores or probabilities, but the cube holds hard labels (kind='label')"
         elif uses == "probability" and kind != "probability":
             wrong = f"needs probabilities, but the cube has kind={kind!r}"
+            if kind == "score" and cube.size and not on_dask(cube.variable):
+                wrong += f" and values from {np.nanmin(cube.values):.17g} to {np.nanmax(cube.values):.17g}"
         elif self.binary_only and many:
             wrong = f"is for two classes, but the cube has {len(names)}"
         elif uses in ("label", "margin") and not many and kind == "score" and "threshold" not in coords:

@@ -285,7 +285,8 @@ class TestRefusals:
                 metric,
             )
         for metric in ("log_loss", "brier"):
-            refused(f"metric '{metric}' needs probabilities, but the cube has kind='score'.", scores, metric)
+            found = "the cube has kind='score' and values from -1 to 3."
+            refused(f"metric '{metric}' needs probabilities, but {found}", scores, metric)
             refused(f"metric '{metric}' needs probabilities, but the cube has kind='label'.", hard, metric)
         refused(
             "metric 'accuracy' needs class labels, and scores have no default threshold; give as_cube(..., threshold=",
