@@ -188,7 +188,8 @@ class Metric:
         elif uses == "probability" and kind != "probability":
             wrong = f"needs probabilities, but the cube has kind={kind!r}"
             if kind == "score" and cube.size and not on_dask(cube.variable):
-                wrong += f" and values from {np.nanmin(cube.values):.17g} to {np.nanmax(cube.values):.17g}"
+                ends = (edge.reduce(cube.values, axis=None) for edge in (np.fmin, np.fmax))
+                wrong += " and values from {:.17g} to {:.17g}".format(*ends)
         elif self.binary_only and many:
             wrong = f"is for two classes, but the cube has {len(names)}"
         elif uses in ("label", "margin") and not many and kind == "score" and "threshold" not in coords:
