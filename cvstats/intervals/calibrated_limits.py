@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # By the kind of score: a share of samples or pairs, a loss of probabilities, a loss of numbers (with heavier tails).
-KAPPA = {"score": 1.15, "probability": 1.25, "value": 2.25}
+KAPPA = {"score": 1.2, "probability": 1.35, "value": 2.25}
 # Refitting varies what is judged, and no saved prediction shows it. With many configurations the variance of selection
 # stands in for it; with one or two, or with samples in groups, nothing does.
 FEW = {"score": 1.75, "probability": 2.25, "value": 2.25}

@@ -47,7 +47,7 @@ curve_of <- function(fun, d, by, draws, o, cross = FALSE) {
 }
 
 # Limits at each point, one recipe for any decision (less than one hit, c n < 1, may as well be none): n = naive (1 - naive) / v, V = kappa c (1 - c) / n + V_s, Wilson's on the
-# range mapped to [0, 1], Student t on N - 1; the upper limit is at least Wilson's of n / 1.15 samples at the naive value
+# range mapped to [0, 1], Student t on N - 1; the upper limit is at least Wilson's of n / 1.2 samples at the naive value
 limits_of <- function(fun, d, by, draws, o, kappa) {
   case <- case_weights(d); N <- n_of(d); final <- decide(d, by, case, o); found <- curve_of(fun, d, by, draws, o)
   raw <- one_curve(fun, final, case) + rowMeans(sapply(seq_len(nrow(draws)), function(b) { out <- (draws[b, ] == 0) * case; one_curve(fun, decide(d, by, draws[b, ] * case, o), out) - one_curve(fun, final, out) }))
@@ -58,7 +58,7 @@ limits_of <- function(fun, d, by, draws, o, kappa) {
   if (fun == "calibration_curve") known <- known & !is.nan(found$estimate)
   known[is.na(known)] <- FALSE
   wilson <- function(u, m, side) { mid <- (u + t^2 / (2 * m)) / (1 + t^2 / m); half <- t / (1 + t^2 / m) * sqrt(u * (1 - u) / m + t^2 / (4 * m^2)); low + wide * pmin(1, pmax(0, mid + side * half)) }
-  ends <- list(ifelse(u * size < 1, low, wilson(u, m, -1)), pmax(wilson(u, m, 1), wilson(at, size / 1.15, 1)))
+  ends <- list(ifelse(u * size < 1, low, wilson(u, m, -1)), pmax(wilson(u, m, 1), wilson(at, size / 1.2, 1)))
   if (fun == "roc_curve") {                               # monotone; only points that no point near 0 or 1 can move
     both <- lapply(ends, function(e) lapply(list(c(0, 1), c(1, 1)), function(fill) isoreg(ifelse(known, e, ifelse(u < 0.5, fill[1] * u, fill[2] * e[which(known)[sum(known)]])))$yf))
     tail_up <- lapply(ends, function(e) isoreg(ifelse(known, e, ifelse(u < 0.5, 0, 1)))$yf)
@@ -120,9 +120,9 @@ for (fun in setdiff(names(CURVES), "calibration_curve")) {
   add(label, "within each repeat, then averaged", fun, list(data = "repeats", draws = label, arguments = list(by = "auc", rng = 1)), curve_of(fun, repeats, "auc", draw_sets[[label]], opts()))
 }
 for (fun in names(CURVES)) for (set in c("fine", "counted")) {
-  by <- "auc"; draws <- draw_sets[[paste(fun, set, sep = "_")]]; found <- limits_of(fun, sets[[set]], by, draws, opts(), 1.15)
+  by <- "auc"; draws <- draw_sets[[paste(fun, set, sep = "_")]]; found <- limits_of(fun, sets[[set]], by, draws, opts(), 1.2)
   axis <- switch(fun, roc_curve = "false_positive_rate", precision_recall_curve = "recall", decision_curve = "threshold", "predicted"); place <- (if (fun == "decision_curve") risk else rate)[found$known]
-  add(paste0(fun, "_limits_", set), "limits at each point: V = 1.15 c (1 - c) / n + V_s with n = naive (1 - naive) / v, Wilson's on the range mapped to [0, 1] (net benefit: [-t / (1 - t), 1]), the upper at least that of n / 1.15 samples at the naive value; points next to 0 and 1 left out", fun,
+  add(paste0(fun, "_limits_", set), "limits at each point: V = 1.2 c (1 - c) / n + V_s with n = naive (1 - naive) / v, Wilson's on the range mapped to [0, 1] (net benefit: [-t / (1 - t), 1]), the upper at least that of n / 1.2 samples at the naive value; points next to 0 and 1 left out", fun,
       list(data = set, draws = paste(fun, set, sep = "_"), arguments = list(by = by, rng = 1), order = setNames(list(place), axis)), found$expected)
 }
 

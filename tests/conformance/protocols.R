@@ -215,7 +215,7 @@ winner_expected <- function(d, metric, draws, regime, kappa, psi, safe, level = 
   win <- sapply(seq_along(scores), function(j) mean(run$chosen == j))
   loss <- metric %in% c("mse", "rmse", "log_loss")
   share <- if (is.logical(safe)) as.numeric(safe) else if (loss || metric == "auc") 1 else { p <- win[best] / (win[best] + max(win[-best])); if (win[best] == 0) 0 else min(max((p - 0.5) / 0.3, 0), 1) }
-  inflate <- 1 + (if (loss) if (metric == "log_loss") 0.25 else 1.25 else 0.15) * share  # of the limit at the naive score
+  inflate <- 1 + (if (loss) if (metric == "log_loss") 0.35 else 1.25 else 0.2) * share  # of the limit at the naive score
   within <- if (metric != "auc" || is.null(d$folds)) NaN else {    # pairs of the same fold
     up <- d$labels == d$positive; same <- outer(d$folds[, 1], d$folds[, 1], "==") & outer(up, !up); p <- d$pred[, best, 1]
     sum((outer(p, p, ">") + 0.5 * outer(p, p, "=="))[same]) / sum(same)
@@ -272,18 +272,18 @@ win_vector <- function(set, metric, regime, kappa, psi, safe, given = "sixty", s
       winner_expected(chosen[[set]], metric, draw_sets[[given]], regime, kappa, psi, if (is.logical(safe)) safe else "auto"))
 }
 for (set in c("margin", "margin_clear")) {
-  win_vector(set, "smoothed_error_rate", "cv", 1.15, 1, FALSE, suffix = "_unsafe")
-  win_vector(set, "smoothed_error_rate", "cv", 1.15, 1, TRUE, suffix = "_safe")
-  win_vector(set, "smoothed_error_rate", "cv", 1.15, 1, "auto")
+  win_vector(set, "smoothed_error_rate", "cv", 1.2, 1, FALSE, suffix = "_unsafe")
+  win_vector(set, "smoothed_error_rate", "cv", 1.2, 1, TRUE, suffix = "_safe")
+  win_vector(set, "smoothed_error_rate", "cv", 1.2, 1, "auto")
   win_vector(set, "smoothed_error_rate", "holdout", 1, 0.5, FALSE)
 }
-win_vector("margin_repeats", "smoothed_error_rate", "cv", 0.9 * 1.15, 1, "auto"); win_vector("margin_few", "smoothed_error_rate", "cv", 1.75, 1, "auto")
+win_vector("margin_repeats", "smoothed_error_rate", "cv", 0.9 * 1.2, 1, "auto"); win_vector("margin_few", "smoothed_error_rate", "cv", 1.75, 1, "auto")
 win_vector("loss", "mse", "cv", 2.25, 1, FALSE, suffix = "_unsafe"); win_vector("loss", "mse", "holdout", 1.35, 0.5, FALSE)
 win_vector("loss", "mse", "cv", 2.25, 1, "auto"); win_vector("loss_repeats", "mse", "cv", 0.9 * 2.25, 1, "auto")
 alone <- function(d, metric, given) { keep <- c(); for (b in seq_len(nrow(given))) { s <- pooled_scores(d, metric, weight = given[b, ]); keep <- c(keep, sum(abs(s - max(s)) < 1e-9) == 1) }; given[keep, ] }
 draw_sets$untied <- alone(margin, "auc", wdraws)
-win_vector("margin", "auc", "cv", 1.15, 1, "auto", given = "untied")
-draw_sets$untied_folds <- alone(folded, "auc", wdraws); win_vector("margin_folds", "auc", "cv", 1.15, 1, "auto", given = "untied_folds")
+win_vector("margin", "auc", "cv", 1.2, 1, "auto", given = "untied")
+draw_sets$untied_folds <- alone(folded, "auc", wdraws); win_vector("margin_folds", "auc", "cv", 1.2, 1, "auto", given = "untied_folds")
 win_vector("margin", "auc", "holdout", 1, 0.5, FALSE, given = "untied")
 
 # --- contrast: differences a - b over given draws ----------------------------------------------------------------------------

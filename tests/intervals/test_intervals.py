@@ -120,7 +120,7 @@ class TestCalibratedByHand:
         assert centre > given.estimate
 
         def at(c):
-            return wilson_limits(c, c * (1 - c) / (1.15 * c * (1 - c) / 50 + selection), t)
+            return wilson_limits(c, c * (1 - c) / (1.2 * c * (1 - c) / 50 + selection), t)
 
         low, high = cs.calibrated(safe_upper=False).limits(given, 0.95)[:2]
         assert low == pytest.approx(at(centre if counts else 0.75)[0])
@@ -333,20 +333,20 @@ class TestCalibratedByHand:
     @pytest.mark.parametrize(
         ("metric", "estimator", "expected"),
         [
-            ("accuracy", "bbc", (1.15, 1.0, 0.5, "standing out")),
-            ("mcc", "bbc_cross_repeat", (1.035, 1.0, 0.5, "standing out")),
-            ("accuracy", "bbc_ncv", (1.035, 1.0, 0.5, "never")),
+            ("accuracy", "bbc", (1.2, 1.0, 0.5, "standing out")),
+            ("mcc", "bbc_cross_repeat", (1.08, 1.0, 0.5, "standing out")),
+            ("accuracy", "bbc_ncv", (1.08, 1.0, 0.5, "never")),
             ("accuracy", "bbc_x", (1.0, 0.5, 0.0, "never")),
-            ("auc", "bbc", (1.15, 1.0, 0.5, "always")),
+            ("auc", "bbc", (1.2, 1.0, 0.5, "always")),
             ("auc", "bbc_x", (1.0, 0.5, 0.0, "never")),
             ("mse", "bbc", (2.25, 1.0, 0.5, "always")),
             ("r2", "bbc_cross_repeat", (2.025, 1.0, 0.5, "always")),
-            ("brier", "bbc_ncv", (1.125, 1.0, 0.5, "never")),
-            ("log_loss", "bbc", (1.25, 1.0, 0.5, "always")),
+            ("brier", "bbc_ncv", (1.215, 1.0, 0.5, "never")),
+            ("log_loss", "bbc", (1.35, 1.0, 0.5, "always")),
             ("log_loss", "bbc_x", (1.35, 0.5, 0.0, "never")),
-            ("calibration_slope", "bbc", (1.25, 1.0, 0.0, "never")),
-            ("observed_expected", "bbc", (1.25, 1.0, 0.0, "never")),
-            ("positive_likelihood_ratio", "bbc", (1.25, 1.0, 0.0, "always")),
+            ("calibration_slope", "bbc", (1.35, 1.0, 0.0, "never")),
+            ("observed_expected", "bbc", (1.35, 1.0, 0.0, "never")),
+            ("positive_likelihood_ratio", "bbc", (1.35, 1.0, 0.0, "always")),
         ],
     )
     def test_constants_are_those_of_the_coverage_study(self, metric, estimator, expected):
@@ -457,10 +457,10 @@ class TestCalibratedByHand:
         given = evidence(kept=kept)
         n_eff, t = 0.8 * 0.2 / np.var(kept, ddof=1), stats.t.ppf(0.975, 49)
         wobble = 0.75 * 0.25
-        size = wobble / (1.15 * wobble / n_eff + np.var(given.chosen, ddof=1))
+        size = wobble / (1.2 * wobble / n_eff + np.var(given.chosen, ddof=1))
         low, high, _ = cs.calibrated().limits(given, 0.95)
         assert low == pytest.approx(wilson_limits(0.75, size, t)[0])
-        assert high == pytest.approx(max(wilson_limits(0.75, size, t)[1], wilson_limits(0.8, n_eff / 1.15, t)[1]))
+        assert high == pytest.approx(max(wilson_limits(0.75, size, t)[1], wilson_limits(0.8, n_eff / 1.2, t)[1]))
         assert (
             UnitScale(best=1.0, worst=0.0).spread(replace(given, kept=np.ones(3), smallest_class=7), 1.0, 1.0)[0] == 7
         )
@@ -494,7 +494,7 @@ class TestSafeUpper:
     def test_never_below_the_naive_wilson_limit(self):
         given = evidence(naive=0.9, scores=np.array([0.9, 0.5, 0.5]))
         scale = scale_of(given.metric)
-        naive = scale.limits(scale.spread(given, 1.15, 0.0), 0.9, stats.t.ppf(0.975, 49))[1]
+        naive = scale.limits(scale.spread(given, 1.2, 0.0), 0.9, stats.t.ppf(0.975, 49))[1]
         assert cs.calibrated(safe_upper=False).limits(given, 0.95)[1] < naive
         assert cs.calibrated(safe_upper=True).limits(given, 0.95)[1] == pytest.approx(naive)
 
@@ -607,7 +607,7 @@ class TestEveryInterval:
     def test_all_perfect(self):
         out = cs.winner(labels_cube(np.ones((30, 4), int)), "accuracy", rng=1)
         assert float(out.conf_high) == 1.0
-        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.15, stats.t.ppf(0.975, 29))[0])
+        assert float(out.conf_low) == pytest.approx(wilson_limits(1.0, 30 / 1.2, stats.t.ppf(0.975, 29))[0])
 
     def test_perfect_auc(self):
         out = cs.winner(scores_cube(45, 4, shift=30), "auc", rng=1)
