@@ -78,9 +78,9 @@ def summary(
     >>> import cvstats as cs
     >>> cube = cs.simulate_cube(60, 20, rng=1)
     >>> cs.summary(cs.winner(cube, "accuracy", times=100, rng=1))
-    Accuracy 0.785 (95% interval 0.640 to 0.916); plain CV claims 0.833; selected 9.
+    Accuracy 0.785 (95% interval 0.637 to 0.918); plain CV claims 0.833; selected 9.
     >>> print(str(cs.summary(cube, times=100)).splitlines()[0])
-    Accuracy of the winner: 0.785 (95% interval 0.640 to 0.916)
+    Accuracy of the winner: 0.785 (95% interval 0.637 to 0.918)
     """
     if isinstance(x, xr.Dataset):
         first, *rest = sentences(x)
