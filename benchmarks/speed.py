@@ -40,8 +40,8 @@ REASONS = {  # known ones why a bar is missed, by how the job begins; shown belo
     "the best and the order of all configurations take the rest",
     "4x columns": "names and types of columns are looked at one by one, by pyarrow too; no step grows faster than "
     "that, so what is above 4 is the cache",
-    "grid search": "every fit is followed by a new file, which alone takes 5 % of this search; 1.08, 1.12, 1.12 and "
-    "1.14 in four runs",
+    "grid search": "every fit is followed by a new file, which alone takes 5 % of this search; 1.08 to 1.16 in "
+    "six runs",
     "4x": "short calls in one run; the slope over four doublings, above, is less than 1",
     "ROC curve": LIMITS,
     "calibration curve": "local regression in numpy, of the draw's winner and of the anchor, in and out of the draw; "
