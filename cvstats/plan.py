@@ -87,9 +87,9 @@ def precision_plan(
     Predicted from half of the samples, the mean width was within 10 % of the one found on all on three bundled cubes
     (AUC, accuracy and Brier score, squared and absolute error, R2) and four simulated designs; a single half was off by
     8 to 14 % on average. A log loss was 11 and 12 % wider than found on two of the cubes, where what is found moves as
-    much with the seed. Predicted from three repeats, the mean width with ten was within 5 % (AUC, Brier score,
-    accuracy; 12 simulated cubes). What N samples cannot tell apart looks more different than it is, so that win rates
-    of larger data sets are too hopeful.
+    much with the seed (both with limits a little wider than now). Predicted from three repeats, the mean width with ten
+    was within 5 % (AUC, Brier score, accuracy; 12 simulated cubes). What N samples cannot tell apart looks more
+    different than it is, so that win rates of larger data sets are too hopeful.
 
     References
     ----------
